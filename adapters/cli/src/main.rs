@@ -1,0 +1,2 @@
+//! The program `steadfast`.
+fn main() {}

@@ -1,0 +1,2 @@
+//! Benchmarks of steadfast.
+fn main() {}

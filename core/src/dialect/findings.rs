@@ -1,0 +1,203 @@
+//! What a decoder finds in an event, in order, as spans of the event's own bytes.
+
+use super::json::JsonStr;
+use super::provider_error::ProviderError;
+use crate::outcome::{Delta, Usage};
+
+/// One thing found in an event
+#[derive(Clone, Debug, PartialEq)]
+pub enum Finding {
+    /// An answer has begun, with or without text
+    Opened {
+        /// Which of several answers
+        choice: u32,
+    },
+    /// Text of the answer
+    Text {
+        /// Which of several answers
+        choice: u32,
+        /// Where the text lies
+        text: Span,
+    },
+    /// Text of the model's reasoning
+    Reasoning {
+        /// Which of several answers
+        choice: u32,
+        /// Where the text lies
+        text: Span,
+    },
+    /// Text with which the model declines
+    Refusal {
+        /// Which of several answers
+        choice: u32,
+        /// Where the text lies
+        text: Span,
+    },
+    /// A tool call opens
+    ToolCall {
+        /// Which of several answers
+        choice: u32,
+        /// Position among the tool calls of this choice, from 0, without gaps
+        index: u32,
+        /// Where the provider's id lies; empty where it gives none
+        id: Span,
+        /// Where the tool's name lies
+        name: Span,
+    },
+    /// A piece of a tool call's arguments
+    ToolArguments {
+        /// Which of several answers
+        choice: u32,
+        /// Position among the tool calls of this choice
+        index: u32,
+        /// Where the piece lies
+        fragment: Span,
+    },
+    /// An answer has its finish reason, which is no error (see [`super::finish`])
+    Finish {
+        /// Which of several answers
+        choice: u32,
+        /// Where the provider's word lies
+        reason: Span,
+    },
+    /// The response's id and model; either may be empty, and empty ones change nothing
+    Identity {
+        /// Where the response's id lies
+        id: Span,
+        /// Where the model's name lies
+        model: Span,
+    },
+    /// A count of tokens: replaces the one before it
+    Usage(Usage),
+    /// The provider reports an error inside its answer
+    Error(ProviderError),
+    /// The provider refuses the prompt, with its word for why
+    Blocked(String),
+    /// An event of a kind that this dialect does not know
+    Unknown,
+}
+
+/// Where a string lies: in the event's data, or in the scratch of [`Findings`]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    start: usize,
+    end: usize,
+    scratch: bool,
+}
+
+/// The findings of one event, in the order in which they are to be delivered
+///
+/// Reused from event to event, so that steady streaming allocates nothing.
+#[derive(Debug, Default)]
+pub struct Findings {
+    queue: Vec<Finding>,
+    next: usize,
+    scratch: String,
+    /// Payloads that were passed over by rule: comments wrapped as data, `null`
+    pub skipped: u64,
+}
+
+impl Findings {
+    /// Forgets everything of the event before
+    pub fn clear(&mut self) {
+        self.queue.clear();
+        self.next = 0;
+        self.scratch.clear();
+    }
+
+    /// Whether everything has been taken
+    pub fn is_empty(&self) -> bool {
+        self.next == self.queue.len()
+    }
+
+    /// The next finding, which stays until the next [`Findings::clear`]
+    pub fn take(&mut self) -> Option<&Finding> {
+        let finding = self.queue.get(self.next)?;
+        self.next += 1;
+        Some(finding)
+    }
+
+    /// Adds a finding
+    pub fn push(&mut self, finding: Finding) {
+        self.queue.push(finding);
+    }
+
+    /// Where the string `text` of the event's `data` lies, unescaped into the scratch if it must be
+    pub fn span(&mut self, data: &str, text: JsonStr<'_>) -> Span {
+        match text.plain() {
+            Some(plain) => {
+                let start = plain.as_ptr() as usize - data.as_ptr() as usize;
+                debug_assert!(data.get(start..start + plain.len()) == Some(plain), "text of another event");
+                Span { start, end: start + plain.len(), scratch: false }
+            }
+            None => {
+                let start = self.scratch.len();
+                text.unescape_into(&mut self.scratch);
+                Span { start, end: self.scratch.len(), scratch: true }
+            }
+        }
+    }
+
+    /// A span of a string that does not lie in the event's data
+    pub fn owned(&mut self, text: &str) -> Span {
+        let start = self.scratch.len();
+        self.scratch.push_str(text);
+        Span { start, end: self.scratch.len(), scratch: true }
+    }
+
+    /// The string that `span` names
+    pub fn resolve<'a>(&'a self, data: &'a str, span: Span) -> &'a str {
+        let source = if span.scratch { self.scratch.as_str() } else { data };
+        &source[span.start..span.end]
+    }
+
+    /// Moves whatever the queued findings point to out of `data`, which is about to go away
+    pub fn detach(&mut self, data: &str) {
+        for finding in &mut self.queue[self.next..] {
+            let spans: [Option<&mut Span>; 2] = match finding {
+                Finding::Text { text, .. }
+                | Finding::Reasoning { text, .. }
+                | Finding::Refusal { text, .. } => [Some(text), None],
+                Finding::ToolCall { id, name, .. } => [Some(id), Some(name)],
+                Finding::ToolArguments { fragment, .. } => [Some(fragment), None],
+                Finding::Finish { reason, .. } => [Some(reason), None],
+                Finding::Identity { id, model } => [Some(id), Some(model)],
+                Finding::Opened { .. }
+                | Finding::Usage(_)
+                | Finding::Error(_)
+                | Finding::Blocked(_)
+                | Finding::Unknown => [None, None],
+            };
+            for span in spans.into_iter().flatten().filter(|span| !span.scratch) {
+                let start = self.scratch.len();
+                self.scratch.push_str(&data[span.start..span.end]);
+                *span = Span { start, end: self.scratch.len(), scratch: true };
+            }
+        }
+    }
+}
+
+impl Finding {
+    /// The delta that this finding is, if it is one
+    pub fn delta<'a>(&self, findings: &'a Findings, data: &'a str) -> Option<Delta<'a>> {
+        let resolve = |span| findings.resolve(data, span);
+        Some(match *self {
+            Self::Text { choice, text } => Delta::Text { choice, text: resolve(text) },
+            Self::Reasoning { choice, text } => Delta::Reasoning { choice, text: resolve(text) },
+            Self::Refusal { choice, text } => Delta::Refusal { choice, text: resolve(text) },
+            Self::ToolCall { choice, index, id, name } => {
+                Delta::ToolCall { choice, index, id: resolve(id), name: resolve(name) }
+            }
+            Self::ToolArguments { choice, index, fragment } => {
+                Delta::ToolArguments { choice, index, fragment: resolve(fragment) }
+            }
+            Self::Opened { .. }
+            | Self::Finish { .. }
+            | Self::Identity { .. }
+            | Self::Usage(_)
+            | Self::Error(_)
+            | Self::Blocked(_)
+            | Self::Unknown => return None,
+        })
+    }
+}

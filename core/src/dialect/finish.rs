@@ -1,0 +1,1 @@
+//! The finish-reason table.

@@ -1,0 +1,144 @@
+//! Strings of a JSON document without copying them.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// A string inside a JSON document, still in its escaped form
+///
+/// Lenient, as the servers are: null and absence are the empty string, a number or a boolean is
+/// its own text, an array or an object is the empty string.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JsonStr<'a>(&'a str);
+
+impl<'a> JsonStr<'a> {
+    /// The string in its escaped form, without the quotes
+    pub fn escaped(self) -> &'a str {
+        self.0
+    }
+
+    /// Whether the string is empty, null or absent
+    pub fn is_empty(self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The string itself, where it holds no escape
+    pub fn plain(self) -> Option<&'a str> {
+        memchr::memchr(b'\\', self.0.as_bytes()).is_none().then_some(self.0)
+    }
+
+    /// Whether the string is `text`; an escaped spelling of it counts
+    pub fn is(self, text: &str) -> bool {
+        match self.plain() {
+            Some(plain) => plain == text,
+            None => self.to_string() == text,
+        }
+    }
+
+    /// Appends the string, unescaped, to `out`
+    ///
+    /// A surrogate without its other half becomes U+FFFD.
+    pub fn unescape_into(self, out: &mut String) {
+        let mut rest = self.0;
+        while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+            out.push_str(&rest[..at]);
+            let (unescaped, length) = unescape(&rest[at..]);
+            out.push(unescaped);
+            rest = &rest[at + length..];
+        }
+        out.push_str(rest);
+    }
+}
+
+/// The string itself, unescaped
+impl std::fmt::Display for JsonStr<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = String::new();
+        self.unescape_into(&mut out);
+        f.write_str(&out)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for JsonStr<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&'de RawValue>::deserialize(deserializer)?;
+        Ok(Self::from_raw(raw))
+    }
+}
+
+impl<'a> JsonStr<'a> {
+    /// The string that a raw value is
+    pub fn from_raw(raw: &'a RawValue) -> Self {
+        let text = raw.get();
+        match text.as_bytes().first() {
+            Some(b'"') => Self(&text[1..text.len() - 1]),
+            Some(b'{' | b'[' | b'n') | None => Self(""),
+            Some(_) => Self(text),
+        }
+    }
+}
+
+/// The character that an escape at the front of `text` stands for, and the escape's length
+///
+/// `text` comes out of a document that `serde_json` took, so every escape is well formed.
+fn unescape(text: &str) -> (char, usize) {
+    let unit = |at: usize| text.get(at..at + 4).and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    match text.as_bytes().get(1) {
+        Some(b'n') => ('\n', 2),
+        Some(b't') => ('\t', 2),
+        Some(b'r') => ('\r', 2),
+        Some(b'b') => ('\u{8}', 2),
+        Some(b'f') => ('\u{c}', 2),
+        Some(b'u') => {
+            let first = unit(2).unwrap_or(0xFFFD);
+            if (0xD800..0xDC00).contains(&first)
+                && text.get(6..8) == Some("\\u")
+                && let Some(second @ 0xDC00..0xE000) = unit(8)
+            {
+                let code = 0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00);
+                return (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 12);
+            }
+            (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), 6)
+        }
+        Some(&other) => (char::from(other), 2),
+        None => (char::REPLACEMENT_CHARACTER, 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> JsonStr<'_> {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn unescapes_as_serde_json_does() {
+        for json in
+            [r#""""#, r#""plain""#, r#""a\"b\\c\/d\n\t\r\b\fe""#, r#""\u00e9\ud83c\udf0d\u0041z""#, "\"é🌍\""]
+        {
+            assert_eq!(read(json).to_string(), serde_json::from_str::<String>(json).unwrap(), "{json}");
+        }
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_replaced() {
+        for (json, text) in [
+            (r#""\ud83c""#, "\u{FFFD}"),
+            (r#""\ud83cx""#, "\u{FFFD}x"),
+            (r#""\udf0d\ud83c""#, "\u{FFFD}\u{FFFD}"),
+            (r#""\ud83c\u0041""#, "\u{FFFD}A"),
+        ] {
+            assert_eq!(read(json).to_string(), text, "{json}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_string_is_read_leniently() {
+        assert!(read("null").is_empty());
+        assert!(read(r#"{"a":1}"#).is_empty());
+        assert!(read("[1]").is_empty());
+        assert_eq!(read("504").to_string(), "504");
+        assert_eq!(read("true").to_string(), "true");
+    }
+}

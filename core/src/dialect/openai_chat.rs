@@ -1,0 +1,1 @@
+//! The openai_chat dialect.

@@ -1,0 +1,1 @@
+//! Framing: bytes of a body to events, without copying.

@@ -1,0 +1,379 @@
+//! The one shape of every machine.
+//!
+//! A machine is a value that decides and never acts. A driver owns the sockets and the clock: it
+//! tells the machine what happened ([`Machine::handle`]), then takes steps until it is told to
+//! wait ([`Drain::next`]).
+//!
+//! ```text
+//!            Event + Instant                 Step::Do(command)     start it, do not await it
+//!  driver ───────────────────▶  handle  ──▶  Step::Deliver(item)   hand it to the consumer
+//!    ▲                            Drain      Step::Wait(wait)      read, write, sleep: then handle
+//!    └──────────────────────────────────────  Step::Done(done)     once, at the end
+//! ```
+//!
+//! - `handle` is the only mutation, and the [`Drain`] it returns borrows the machine: nothing can
+//!   be fed while steps are left in somebody's hands.
+//! - [`Wait`] is the only source of a deadline, and it exists only when nothing else is left to do.
+//!   Deadlines are derived from the state; a machine never asks for a wake-up.
+//! - Parsing is lazy: one call of `next` yields at most one item. A consumer that stops calling is
+//!   back-pressure, and dropping a `Drain` early loses nothing: what was not parsed is kept.
+//! - Progress law: after [`Event::Elapsed`] at `now`, the next deadline is later than `now`, or the
+//!   state has changed.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::Instant;
+
+/// A sans-IO state machine: events in, steps out
+///
+/// The methods without a body are the machine's side of the contract; they are called by
+/// [`Machine::handle`] and [`Drain`] alone.
+pub trait Machine: Sized {
+    /// Names one connection of this machine
+    type Link: Copy + Eq + fmt::Debug;
+    /// Why a deadline exists; the same type reaches the error that its expiry causes
+    type Timer: Copy + Eq + fmt::Debug;
+    /// What to read and write while waiting: an [`Interest`] for each connection in use
+    type Io: IntoIterator<Item = Interest<Self::Link>>;
+    /// What only this machine can be told, beside the events that all machines share
+    type Fact<'e>;
+    /// What the consumer gets; lent, because most of it lies in the driver's own buffer
+    type Item<'i>
+    where
+        Self: 'i;
+    /// What the driver has to start
+    type Command;
+    /// What is known once everything has ended
+    type Done;
+
+    /// Takes in one event and returns those of its bytes that are still to be parsed
+    ///
+    /// Errors: [`Misuse`] when the driver broke the contract; the event is then without effect.
+    fn accept<'e>(&mut self, now: Instant, event: Event<'e, Self>) -> Result<&'e [u8], Misuse>;
+
+    /// Takes one step, parsing from the front of `input` and adding what it used to `used`
+    fn step<'s>(&'s mut self, input: &'s [u8], used: &mut usize) -> Step<'s, Self>;
+
+    /// Copies out of `input` whatever queued items still point into it
+    ///
+    /// Called when a [`Drain`] is dropped before its end.
+    fn detach(&mut self, input: &[u8]);
+
+    /// Where an interrupted [`Drain`] leaves its unread bytes
+    fn tail(&mut self) -> &mut Tail;
+
+    /// Bytes still to be written to `link`, in order: two slices, either of which may be empty
+    ///
+    /// The driver reports what the connection took by [`Event::Sent`].
+    fn outgoing(&self, link: Self::Link) -> [&[u8]; 2];
+
+    /// Tells the machine what happened at `now`, and borrows it for the steps that follow
+    ///
+    /// Errors: [`Misuse`] when the driver broke the contract. Its text names the fix, and the
+    /// machine is as it was.
+    fn handle<'m>(&'m mut self, now: Instant, event: Event<'m, Self>) -> Result<Drain<'m, Self>, Misuse> {
+        let tail = self.tail();
+        if tail.lent {
+            return Err(Misuse::ForgottenDrain);
+        }
+        if !tail.is_empty() && event.carries_bytes() {
+            return Err(Misuse::Undrained);
+        }
+        let bytes = self.accept(now, event)?;
+        if bytes.is_empty() {
+            return Ok(self.drain());
+        }
+        self.tail().lent = true;
+        Ok(Drain { machine: self, input: Input::Lent(bytes), used: 0 })
+    }
+
+    /// Goes on with the steps: nothing new has happened
+    fn drain(&mut self) -> Drain<'_, Self> {
+        let tail = self.tail();
+        tail.lent = true;
+        let used = std::mem::take(&mut tail.read);
+        let input = Input::Kept(std::mem::take(&mut tail.bytes));
+        Drain { machine: self, input, used }
+    }
+}
+
+/// What happened, as every driver can report it
+pub enum Event<'e, M: Machine + ?Sized> {
+    /// The caller wants this machine to begin
+    Start,
+    /// The deadline of the last [`Wait`] has come, and one last look at the sockets found nothing
+    Elapsed,
+    /// The consumer has taken what was delivered and is waiting for more
+    Taken,
+    /// The caller gives up
+    Cancel,
+    /// A connection asked for is open, through name look-up, TCP, proxy and TLS
+    Connected(M::Link),
+    /// The connection took so many bytes of [`Machine::outgoing`]
+    Sent(M::Link, usize),
+    /// Bytes came
+    Received(M::Link, &'e [u8]),
+    /// The peer will send no more
+    Eof(M::Link, Ended),
+    /// Opening, reading or writing failed
+    Failed(M::Link, IoFailure),
+    /// Something that only this machine can be told
+    Fact(M::Fact<'e>),
+}
+
+impl<M: Machine + ?Sized> Event<'_, M> {
+    /// Whether this event brings bytes to parse
+    fn carries_bytes(&self) -> bool {
+        matches!(self, Event::Received(..) | Event::Fact(_))
+    }
+}
+
+impl<M: Machine + ?Sized> fmt::Debug for Event<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Event::Start => f.write_str("Start"),
+            Event::Elapsed => f.write_str("Elapsed"),
+            Event::Taken => f.write_str("Taken"),
+            Event::Cancel => f.write_str("Cancel"),
+            Event::Connected(link) => write!(f, "Connected({link:?})"),
+            Event::Sent(link, n) => write!(f, "Sent({link:?}, {n})"),
+            Event::Received(link, bytes) => write!(f, "Received({link:?}, {} bytes)", bytes.len()),
+            Event::Eof(link, ended) => write!(f, "Eof({link:?}, {ended:?})"),
+            Event::Failed(link, failure) => write!(f, "Failed({link:?}, {failure:?})"),
+            Event::Fact(_) => f.write_str("Fact"),
+        }
+    }
+}
+
+/// How the peer's sending side ended
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// A FIN over plain TCP, a `close_notify` over TLS
+    Clean,
+    /// A FIN over TLS with no `close_notify` before it: the end is not authenticated
+    WithoutCloseNotify,
+}
+
+/// What went wrong on a connection, as plain data
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[error("{message}")]
+pub struct IoFailure {
+    /// What was being done
+    pub stage: Stage,
+    /// What kind of failure it was
+    pub kind: FailureKind,
+    /// The operating system's or the TLS library's words
+    pub message: String,
+}
+
+/// What a connection was doing when it failed
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Looking up the host's name
+    Resolve,
+    /// Opening the TCP connection
+    Connect,
+    /// Setting up the tunnel through a proxy
+    Proxy,
+    /// The TLS handshake
+    Tls,
+    /// Writing the request
+    Write,
+    /// Reading the response
+    Read,
+}
+
+impl Stage {
+    /// The stage's name in lower case, as it appears in messages and JSON
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Resolve => "resolve",
+            Self::Connect => "connect",
+            Self::Proxy => "proxy",
+            Self::Tls => "tls",
+            Self::Write => "write",
+            Self::Read => "read",
+        }
+    }
+}
+
+/// The kind of a connection's failure
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The name does not exist, or has no address
+    NotFound,
+    /// Nobody listens there
+    Refused,
+    /// There is no way to that host or network
+    Unreachable,
+    /// The peer reset the connection, or it broke
+    Reset,
+    /// The peer's certificate was not accepted
+    Certificate,
+    /// The peer broke TLS
+    Tls,
+    /// Anything else; see the message
+    Other,
+}
+
+/// One thing for the driver to do
+pub enum Step<'s, M: Machine + 's> {
+    /// Start this, do not wait for it
+    Do(M::Command),
+    /// Hand this to the consumer
+    Deliver(M::Item<'s>),
+    /// Nothing is left to do until one of these happens
+    Wait(Wait<M>),
+    /// All is over; comes once
+    Done(M::Done),
+}
+
+/// What a machine waits for
+pub struct Wait<M: Machine> {
+    /// When to report [`Event::Elapsed`], and which wait then ends; `None` means never
+    pub deadline: Option<(Instant, M::Timer)>,
+    /// What to read and write meanwhile
+    pub io: M::Io,
+    /// Whether the machine waits for the consumer: report [`Event::Taken`] when it is back
+    pub taken: bool,
+}
+
+/// What a machine wants of one connection
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interest<L> {
+    /// The connection
+    pub link: L,
+    /// Whether bytes are wanted; if not, leave them in the socket: that is the back-pressure
+    pub read: bool,
+    /// Whether [`Machine::outgoing`] has bytes to write
+    pub write: bool,
+}
+
+/// A borrow of the machine while it still has steps to take
+///
+/// Call [`Drain::next`] until it returns [`Step::Wait`] or [`Step::Done`]. Dropping it before
+/// that is allowed, and how a driver applies back-pressure: the machine keeps the bytes that were
+/// not parsed, and [`Machine::drain`] goes on from there.
+#[must_use = "a machine that is not drained does nothing"]
+pub struct Drain<'m, M: Machine> {
+    machine: &'m mut M,
+    input: Input<'m>,
+    used: usize,
+}
+
+enum Input<'m> {
+    Lent(&'m [u8]),
+    Kept(Vec<u8>),
+}
+
+impl Input<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Input::Lent(bytes) => bytes,
+            Input::Kept(bytes) => bytes,
+        }
+    }
+}
+
+impl<M: Machine> Drain<'_, M> {
+    /// The next step; after `Wait` or `Done`, a `Wait` again
+    #[allow(clippy::should_implement_trait, reason = "items are lent, an Iterator cannot lend")]
+    pub fn next(&mut self) -> Step<'_, M> {
+        self.machine.step(self.input.bytes(), &mut self.used)
+    }
+
+    /// Ends the drain and returns how many bytes at the end of the input were not parsed
+    ///
+    /// The driver keeps those and feeds them again, with what follows, by [`Event::Received`]. A
+    /// driver that has no buffer of its own drops the `Drain` instead, and the machine keeps them.
+    pub fn unread(mut self) -> usize {
+        let unread = self.input.bytes().len() - self.used;
+        self.used += unread;
+        unread
+    }
+}
+
+impl<M: Machine> Drop for Drain<'_, M> {
+    fn drop(&mut self) {
+        self.machine.detach(self.input.bytes());
+        let tail = self.machine.tail();
+        tail.lent = false;
+        match &mut self.input {
+            Input::Lent(bytes) => {
+                tail.bytes.clear();
+                tail.bytes.extend_from_slice(&bytes[self.used..]);
+                tail.read = 0;
+            }
+            Input::Kept(bytes) if self.used < bytes.len() => {
+                tail.bytes = std::mem::take(bytes);
+                tail.read = self.used;
+            }
+            // An idle machine holds no buffer.
+            Input::Kept(_) => {}
+        }
+    }
+}
+
+/// The bytes that an interrupted [`Drain`] left
+#[derive(Default)]
+pub struct Tail {
+    bytes: Vec<u8>,
+    read: usize,
+    lent: bool,
+}
+
+impl Tail {
+    /// Whether nothing was left
+    pub fn is_empty(&self) -> bool {
+        self.read == self.bytes.len()
+    }
+}
+
+impl fmt::Debug for Tail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tail({} bytes)", self.bytes.len() - self.read)
+    }
+}
+
+/// A mistake of the driver; the text names the fix
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misuse {
+    /// A [`Drain`] was leaked with `mem::forget`, and the bytes in it are lost
+    #[error("a Drain was forgotten with bytes in it: let it go out of scope instead, or call unread()")]
+    ForgottenDrain,
+    /// Bytes were fed while earlier ones still wait to be parsed
+    #[error(
+        "bytes were fed before the earlier ones were parsed: drain() to Step::Wait first, and read only when Wait asks for it"
+    )]
+    Undrained,
+    /// Something happened before [`Event::Start`]
+    #[error("the machine has not begun: feed Event::Start first")]
+    NotStarted,
+    /// [`Event::Start`] came twice
+    #[error("Event::Start came twice: make a new machine for each call")]
+    StartedTwice,
+    /// A connection was named that the machine never asked for
+    #[error("that connection was never asked for: pass the id that came with the Connect command")]
+    UnknownLink,
+    /// A connection was used before it was reported open
+    #[error("that connection is not open yet: feed Event::Connected before Sent, Received or Eof")]
+    NotConnected,
+    /// More bytes were reported as sent than there were to send
+    #[error(
+        "{sent} bytes were reported as sent, but only {outgoing} were outgoing: report what the socket took"
+    )]
+    SentTooMuch {
+        /// What was reported
+        sent: usize,
+        /// What there was to send
+        outgoing: usize,
+    },
+    /// A fact came that cannot follow what came before it
+    #[error("{0}")]
+    OutOfOrder(&'static str),
+}

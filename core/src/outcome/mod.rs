@@ -1,0 +1,5 @@
+//! What a caller gets back.
+
+mod turn;
+
+pub use turn::{Choice, Delta, ToolCall, Turn, Usage};

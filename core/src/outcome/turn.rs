@@ -1,0 +1,174 @@
+//! What the model said: the assembled turn, and the deltas whose concatenation it is.
+
+use serde::Serialize;
+
+/// One piece of an answer, lent from the bytes it came in
+///
+/// The deltas of a call, applied in order to an empty [`Turn`], give the turn (rule STR-8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delta<'a> {
+    /// Text of the answer
+    Text {
+        /// Which of several answers; 0 where there is one
+        choice: u32,
+        /// The piece, never empty
+        text: &'a str,
+    },
+    /// Text of the model's reasoning, or of a summary of it
+    Reasoning {
+        /// Which of several answers
+        choice: u32,
+        /// The piece, never empty
+        text: &'a str,
+    },
+    /// Text with which the model declines
+    Refusal {
+        /// Which of several answers
+        choice: u32,
+        /// The piece, never empty
+        text: &'a str,
+    },
+    /// A tool call opens
+    ToolCall {
+        /// Which of several answers
+        choice: u32,
+        /// Position among the tool calls of this choice, from 0
+        index: u32,
+        /// The provider's id of the call; empty where the provider gives none
+        id: &'a str,
+        /// The tool's name
+        name: &'a str,
+    },
+    /// A piece of a tool call's arguments, which is not JSON on its own
+    ToolArguments {
+        /// Which of several answers
+        choice: u32,
+        /// Position among the tool calls of this choice, from 0
+        index: u32,
+        /// The piece, never empty
+        fragment: &'a str,
+    },
+}
+
+/// The answer as far as it came
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Turn {
+    /// The provider's id of the response
+    pub id: Option<String>,
+    /// The model that answered, in the provider's words
+    pub model: Option<String>,
+    /// The answers; more than one only where the request asked for several
+    pub choices: Vec<Choice>,
+    /// What the provider counted, as last reported
+    pub usage: Option<Usage>,
+}
+
+/// One answer of a turn
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Choice {
+    /// The provider's number of this choice
+    pub index: u32,
+    /// Text of the answer
+    pub text: String,
+    /// Text of the model's reasoning
+    pub reasoning: String,
+    /// Text with which the model declined
+    pub refusal: String,
+    /// Tool calls in the order in which they opened
+    pub tool_calls: Vec<ToolCall>,
+    /// The provider's own word for why it stopped
+    pub finish_reason: Option<String>,
+}
+
+/// A tool call of the model
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ToolCall {
+    /// The provider's id of the call; empty where the provider gives none
+    pub id: String,
+    /// The tool's name
+    pub name: String,
+    /// The arguments as they came: JSON text, once the call is complete
+    pub arguments: String,
+}
+
+impl ToolCall {
+    /// Whether the arguments are whole: JSON, or empty for a call without any
+    ///
+    /// A call that is not complete must not be run (rule STR-11).
+    pub fn is_complete(&self) -> bool {
+        self.arguments.is_empty() || serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()
+    }
+}
+
+/// What the provider counted
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Usage {
+    /// Tokens of the prompt
+    pub input_tokens: Option<u64>,
+    /// Tokens of the answer
+    pub output_tokens: Option<u64>,
+    /// Both together, where the provider says so
+    pub total_tokens: Option<u64>,
+    /// The provider's own report: a JSON object
+    #[serde(serialize_with = "raw_json")]
+    pub raw: String,
+}
+
+fn raw_json<S: serde::Serializer>(raw: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    match serde_json::from_str::<&serde_json::value::RawValue>(raw) {
+        Ok(raw) => raw.serialize(serializer),
+        Err(_) => serializer.serialize_none(),
+    }
+}
+
+impl Turn {
+    /// Adds a delta
+    pub fn apply(&mut self, delta: &Delta<'_>) {
+        match *delta {
+            Delta::Text { choice, text } => self.choice_mut(choice).text.push_str(text),
+            Delta::Reasoning { choice, text } => self.choice_mut(choice).reasoning.push_str(text),
+            Delta::Refusal { choice, text } => self.choice_mut(choice).refusal.push_str(text),
+            Delta::ToolCall { choice, index, id, name } => {
+                let call = self.choice_mut(choice).tool_call_mut(index);
+                id.clone_into(&mut call.id);
+                name.clone_into(&mut call.name);
+            }
+            Delta::ToolArguments { choice, index, fragment } => {
+                self.choice_mut(choice).tool_call_mut(index).arguments.push_str(fragment);
+            }
+        }
+    }
+
+    /// Text of the first choice; empty where there is none
+    pub fn text(&self) -> &str {
+        self.choices.first().map_or("", |choice| &choice.text)
+    }
+
+    /// The finish reason of the first choice, in the provider's word
+    pub fn finish_reason(&self) -> Option<&str> {
+        self.choices.first()?.finish_reason.as_deref()
+    }
+
+    /// The choice with that number, made if it is new; choices stay sorted by number
+    pub(crate) fn choice_mut(&mut self, index: u32) -> &mut Choice {
+        let at = match self.choices.binary_search_by_key(&index, |choice| choice.index) {
+            Ok(at) => at,
+            Err(at) => {
+                self.choices.insert(at, Choice { index, ..Choice::default() });
+                at
+            }
+        };
+        &mut self.choices[at]
+    }
+}
+
+impl Choice {
+    /// The tool call at that position; calls are numbered without gaps by the decoders
+    fn tool_call_mut(&mut self, index: u32) -> &mut ToolCall {
+        let index = index as usize;
+        while self.tool_calls.len() <= index {
+            self.tool_calls.push(ToolCall::default());
+        }
+        &mut self.tool_calls[index]
+    }
+}

@@ -1,0 +1,1 @@
+//! When to try again, and after how long.

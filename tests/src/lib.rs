@@ -1,0 +1,3 @@
+//! What the tests across the crates share.
+
+pub mod shared;
