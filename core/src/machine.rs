@@ -78,7 +78,7 @@ pub trait Machine: Sized {
         if tail.lent {
             return Err(Misuse::ForgottenDrain);
         }
-        if !tail.is_empty() && event.carries_bytes() {
+        if !tail.is_empty() && matches!(event, Event::Received(..)) {
             return Err(Misuse::Undrained);
         }
         let bytes = self.accept(now, event)?;
@@ -121,13 +121,6 @@ pub enum Event<'e, M: Machine + ?Sized> {
     Failed(M::Link, IoFailure),
     /// Something that only this machine can be told
     Fact(M::Fact<'e>),
-}
-
-impl<M: Machine + ?Sized> Event<'_, M> {
-    /// Whether this event brings bytes to parse
-    fn carries_bytes(&self) -> bool {
-        matches!(self, Event::Received(..) | Event::Fact(_))
-    }
 }
 
 impl<M: Machine + ?Sized> fmt::Debug for Event<'_, M> {
@@ -287,15 +280,6 @@ impl<M: Machine> Drain<'_, M> {
         self.machine.step(self.input.bytes(), &mut self.used)
     }
 
-    /// Ends the drain and returns how many bytes at the end of the input were not parsed
-    ///
-    /// The driver keeps those and feeds them again, with what follows, by [`Event::Received`]. A
-    /// driver that has no buffer of its own drops the `Drain` instead, and the machine keeps them.
-    pub fn unread(mut self) -> usize {
-        let unread = self.input.bytes().len() - self.used;
-        self.used += unread;
-        unread
-    }
 }
 
 impl<M: Machine> Drop for Drain<'_, M> {
@@ -344,7 +328,7 @@ impl fmt::Debug for Tail {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misuse {
     /// A [`Drain`] was leaked with `mem::forget`, and the bytes in it are lost
-    #[error("a Drain was forgotten with bytes in it: let it go out of scope instead, or call unread()")]
+    #[error("a Drain was forgotten with bytes in it: let it go out of scope instead")]
     ForgottenDrain,
     /// Bytes were fed while earlier ones still wait to be parsed
     #[error(

@@ -1,5 +1,91 @@
-//! What a caller gets back.
+//! What a caller gets back: how the call ended, and how it came to that.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `turn` | the answer, assembled, and the deltas it is made of |
+//! | `error` | every way in which a call can fail, typed, with what it may have cost |
+//! | `timeline` | every attempt, phase and pause, with its start, end and reason |
 
+mod error;
+mod timeline;
 mod turn;
 
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use serde::Serialize;
+use serde::ser::{SerializeStruct, Serializer};
+
+pub use error::{Billing, CallError, ErrorKind, Phase, ProtocolError, StatusError, Timeout, Truncation};
+pub use timeline::{AttemptRecord, Note, Reason, Span, SpanKind, Timeline};
 pub use turn::{Choice, Delta, ToolCall, Turn, Usage};
+
+/// How a call ended, and how it came to that (rule END-1)
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The answer, or the typed failure with whatever came of the answer
+    pub result: Result<Completion, CallError>,
+    /// Every attempt, phase and pause
+    pub timeline: Timeline,
+}
+
+impl Outcome {
+    /// The answer as far as it came, whole or not
+    pub fn turn(&self) -> &Turn {
+        match &self.result {
+            Ok(completion) => &completion.turn,
+            Err(error) => &error.turn,
+        }
+    }
+
+    /// One word for the result: `completed`, `incomplete`, `blocked` or `error`
+    pub fn word(&self) -> &'static str {
+        match &self.result {
+            Ok(Completion { ending: Ending::Completed, .. }) => "completed",
+            Ok(Completion { ending: Ending::Incomplete(_), .. }) => "incomplete",
+            Err(CallError { kind: ErrorKind::Blocked { .. }, .. }) => "blocked",
+            Err(_) => "error",
+        }
+    }
+}
+
+/// An answer that ended as the provider meant it to
+#[derive(Clone, Debug)]
+pub struct Completion {
+    /// Whether the answer is whole
+    pub ending: Ending,
+    /// The answer; empty for a call without a dialect
+    pub turn: Turn,
+    /// The response's status
+    pub status: StatusCode,
+    /// The response's header fields
+    pub headers: HeaderMap,
+    /// The body of a unary call as it came; empty for a stream
+    pub body: Bytes,
+}
+
+/// How an answer ended (rules END-6 and STR-11)
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The answer is whole
+    Completed,
+    /// The provider stopped early, for the reason that its own word gives: a length, a filter, a pause
+    Incomplete(String),
+}
+
+/// The outcome as one JSON object: `result`, `error` or null, the first choice's text and finish
+/// reason, the whole turn, and the timeline
+impl Serialize for Outcome {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let turn = self.turn();
+        let mut out = serializer.serialize_struct("Outcome", 8)?;
+        out.serialize_field("result", self.word())?;
+        out.serialize_field("error", &self.result.as_ref().err())?;
+        out.serialize_field("status", &self.result.as_ref().ok().map(|completion| completion.status.as_u16()))?;
+        out.serialize_field("text", turn.text())?;
+        out.serialize_field("finish_reason", &turn.finish_reason())?;
+        out.serialize_field("usage", &turn.usage)?;
+        out.serialize_field("turn", turn)?;
+        out.serialize_field("timeline", &self.timeline)?;
+        out.end()
+    }
+}

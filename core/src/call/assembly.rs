@@ -1,0 +1,82 @@
+//! The answer as it is put together from findings, within its cap.
+
+use crate::dialect::findings::{Finding, Findings};
+use crate::outcome::{Choice, ErrorKind, ProtocolError, ToolCall, Turn};
+
+/// A turn under construction
+#[derive(Debug, Default)]
+pub(super) struct Assembly {
+    pub(super) turn: Turn,
+    /// Bytes that the turn holds, the room of its parts included
+    bytes: usize,
+}
+
+/// What a finding is to the consumer
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Absorbed {
+    /// A delta: to be delivered
+    Delta,
+    /// An event of an unknown kind: to be delivered, though not part of the answer
+    Unknown,
+    /// Taken in, and nothing to deliver
+    Silent,
+}
+
+impl Assembly {
+    /// Adds a finding to the turn
+    ///
+    /// Errors: what the finding says has gone wrong, or that the turn passes `max_bytes`.
+    pub(super) fn absorb(
+        &mut self,
+        finding: &Finding,
+        findings: &Findings,
+        data: &[u8],
+        max_bytes: usize,
+    ) -> Result<Absorbed, ErrorKind> {
+        if let Some(delta) = finding.delta(findings, data) {
+            self.bytes += match finding {
+                // Many empty calls would otherwise weigh nothing.
+                Finding::ToolCall { .. } => size_of::<ToolCall>(),
+                _ => 0,
+            } + delta.len();
+            self.grown(max_bytes)?;
+            self.turn.apply(&delta);
+            return Ok(Absorbed::Delta);
+        }
+        let resolve = |span| findings.resolve(data, span);
+        match finding {
+            Finding::Opened { choice } => {
+                self.bytes += size_of::<Choice>();
+                self.grown(max_bytes)?;
+                self.turn.choice_mut(*choice);
+            }
+            Finding::Finish { choice, reason } => {
+                self.turn.choice_mut(*choice).finish_reason = Some(resolve(*reason).to_owned());
+            }
+            Finding::Identity { id, model } => {
+                for (text, field) in [(resolve(*id), &mut self.turn.id), (resolve(*model), &mut self.turn.model)] {
+                    if !text.is_empty() {
+                        *field = Some(text.to_owned());
+                    }
+                }
+            }
+            Finding::Usage(usage) => self.turn.usage = Some(usage.clone()),
+            Finding::Error(error) => return Err(ErrorKind::InBand(error.clone())),
+            Finding::Blocked(reason) => return Err(ErrorKind::Blocked { reason: reason.clone() }),
+            Finding::Unknown => return Ok(Absorbed::Unknown),
+            Finding::Text { .. }
+            | Finding::Reasoning { .. }
+            | Finding::Refusal { .. }
+            | Finding::ToolCall { .. }
+            | Finding::ToolArguments { .. } => {}
+        }
+        Ok(Absorbed::Silent)
+    }
+
+    fn grown(&self, max_bytes: usize) -> Result<(), ErrorKind> {
+        if self.bytes > max_bytes {
+            return Err(ErrorKind::Protocol(ProtocolError::BodyTooLarge { limit: max_bytes }));
+        }
+        Ok(())
+    }
+}

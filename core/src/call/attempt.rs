@@ -1,0 +1,121 @@
+//! One attempt: a connection, a request going out on it, and the response coming in.
+
+use std::time::Duration;
+
+use super::event::AttemptId;
+use super::stream::StreamBody;
+use crate::http1::{ResponseDecoder, ResponseHead};
+use crate::machine::{Ended, IoFailure};
+use crate::outcome::{AttemptRecord, Reason, SpanKind};
+use crate::time::Instant;
+
+/// One attempt and what is known of its response
+#[derive(Debug)]
+pub(super) struct Attempt {
+    pub(super) id: AttemptId,
+    pub(super) began: Instant,
+    pub(super) phase: AttemptPhase,
+    /// When the phase began
+    pub(super) phase_began: Instant,
+    /// Bytes of head and body that the connection took
+    pub(super) sent: usize,
+    /// Writing failed: nothing more is written, but an answer may still lie in the socket
+    pub(super) write_failed: Option<IoFailure>,
+    pub(super) http: Transport,
+    pub(super) head: Option<ResponseHead>,
+    /// How the peer's side ended, to be acted on once everything before it is parsed
+    pub(super) peer_end: Option<PeerEnd>,
+    /// Bytes of the body at the front of the input, already out of their transfer coding
+    pub(super) body_left: usize,
+    pub(super) record: AttemptRecord,
+}
+
+/// What an attempt is doing
+#[derive(Debug)]
+pub(super) enum AttemptPhase {
+    /// Opening the connection
+    Connecting,
+    /// Sending the request, waiting for the head of the response
+    Waiting,
+    /// Reading a whole body: of a unary answer
+    Unary(Vec<u8>),
+    /// Reading a whole body: of an answer that is no success
+    Refused(Vec<u8>),
+    /// Reading a stream
+    Stream(Box<StreamBody>),
+}
+
+/// Where the facts about the response come from
+#[derive(Debug)]
+pub(super) enum Transport {
+    /// Bytes of HTTP/1.1, parsed here
+    Http1(ResponseDecoder),
+    /// [`super::Fact`]s, parsed elsewhere
+    Facts,
+}
+
+/// How the peer's side ended
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum PeerEnd {
+    /// The connection ended
+    Eof(Ended),
+    /// Reading failed
+    Failed(IoFailure),
+    /// The response ended properly, says another transport
+    EndOfBody,
+}
+
+impl Attempt {
+    pub(super) fn new(id: AttemptId, number: u32, now: Instant, http: ResponseDecoder) -> Self {
+        Self {
+            id,
+            began: now,
+            phase: AttemptPhase::Connecting,
+            phase_began: now,
+            sent: 0,
+            write_failed: None,
+            http: Transport::Http1(http),
+            head: None,
+            peer_end: None,
+            body_left: 0,
+            record: AttemptRecord {
+                number,
+                began: now,
+                ended: now,
+                status: None,
+                bytes_sent: 0,
+                bytes_received: 0,
+                events: 0,
+                deltas: 0,
+                largest_gap: Duration::ZERO,
+                reason: Reason::Done,
+            },
+        }
+    }
+
+    /// What the present phase is called in the timeline
+    pub(super) fn span_kind(&self) -> SpanKind {
+        match &self.phase {
+            AttemptPhase::Connecting => SpanKind::Connect,
+            AttemptPhase::Waiting => SpanKind::Request,
+            AttemptPhase::Unary(_) | AttemptPhase::Refused(_) => SpanKind::Body,
+            AttemptPhase::Stream(stream) if stream.marked_at.is_some() => SpanKind::AfterMarker,
+            AttemptPhase::Stream(_) => SpanKind::Stream,
+        }
+    }
+
+    /// Whether the connection is open
+    pub(super) fn is_connected(&self) -> bool {
+        !matches!(self.phase, AttemptPhase::Connecting)
+    }
+
+    pub(super) fn stream(&mut self) -> Option<&mut StreamBody> {
+        match &mut self.phase {
+            AttemptPhase::Stream(stream) => Some(stream),
+            AttemptPhase::Connecting
+            | AttemptPhase::Waiting
+            | AttemptPhase::Unary(_)
+            | AttemptPhase::Refused(_) => None,
+        }
+    }
+}

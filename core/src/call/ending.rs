@@ -1,0 +1,198 @@
+//! How an attempt ends: with another one, or with the outcome of the call.
+
+use http::HeaderMap;
+
+use super::attempt::{Attempt, AttemptPhase};
+use super::event::CloseMode;
+use super::request::Retries;
+use super::{Call, Inner, Pause};
+use crate::dialect::finish::{self, Ending as TurnEnding};
+use crate::dialect::provider_error;
+use crate::http1::ResponseHead;
+use crate::outcome::{
+    Billing, CallError, Completion, Ending, ErrorKind, Note, Outcome, Phase, ProtocolError, Reason, StatusError,
+    Truncation,
+};
+use crate::retry::class::{self, Class};
+use crate::retry::retry_after;
+
+impl Call {
+    /// The attempt failed: retries it where the rules allow, or ends the call
+    pub(super) fn fail(&mut self, kind: ErrorKind) {
+        if self.has_terminal_state()
+            && let Some(note) = teardown_noise(&kind)
+        {
+            self.timeline.note(note);
+            return self.complete(reason_of(&kind));
+        }
+        if self.is_refused() && !matches!(kind, ErrorKind::Cancelled | ErrorKind::Consumer(_)) {
+            return self.refused_body_ended(false);
+        }
+        self.end_attempt_with(kind);
+    }
+
+    /// As [`Call::fail`], where the failure is the last word on its attempt
+    fn end_attempt_with(&mut self, mut kind: ErrorKind) {
+        let head = self.end_attempt(reason_of(&kind));
+        self.blank_credentials(&mut kind);
+        let retry_after = head.as_ref().and_then(|head| {
+            retry_after::parse(&head.headers, self.unix_at_origin + self.now.since_origin())
+        });
+        let headers = head.map(|head| head.headers).unwrap_or_default();
+        match self.pause(&kind, &headers, retry_after) {
+            Some(pause) => {
+                self.assembly = Default::default();
+                self.inner = Inner::Pausing(Pause {
+                    began: self.now,
+                    until: self.now + pause,
+                    failure: Box::new(kind),
+                    retry_after,
+                });
+            }
+            None => self.finish_with(kind, retry_after),
+        }
+    }
+
+    /// How long to pause before another attempt; `None` where there is none
+    fn pause(
+        &mut self,
+        kind: &ErrorKind,
+        headers: &HeaderMap,
+        retry_after: Option<std::time::Duration>,
+    ) -> Option<std::time::Duration> {
+        let may_retry = match self.request.retries {
+            Retries::Allowed => self.billing < Billing::Delivered,
+            Retries::UnlessBilled => self.billing < Billing::MaybeBilled,
+            Retries::Never => false,
+        };
+        if !may_retry || self.attempts_made >= self.config.max_attempts().get() || !is_retryable(kind, headers) {
+            return None;
+        }
+        if let (Some(asked), Some(most)) = (retry_after, self.config.max_retry_after().limit())
+            && asked > most
+        {
+            self.timeline.note(Note::RetryAfterTooLong);
+            return None;
+        }
+        let pause = self.backoff.pause(&mut self.rng, self.attempts_made, retry_after, self.left());
+        if pause.is_none() {
+            self.timeline.note(Note::PauseDidNotFit);
+        }
+        pause
+    }
+
+    /// The pause is over: the next attempt, unless a late driver has left no time for one
+    pub(super) fn end_pause(&mut self) {
+        let Inner::Pausing(pause) = std::mem::replace(&mut self.inner, Inner::Idle) else { return };
+        self.pause_span(&pause, Reason::Slept);
+        if self.left().is_some_and(|left| left.is_zero()) {
+            self.timeline.note(Note::PauseDidNotFit);
+            return self.finish_with(*pause.failure, pause.retry_after);
+        }
+        self.start_attempt();
+    }
+
+    /// The stream has ended in a way that keeps its terminal state (rule STR-4)
+    pub(super) fn complete(&mut self, reason: Reason) {
+        let ending = match finish::ending(&self.assembly.turn) {
+            TurnEnding::Completed => Ending::Completed,
+            TurnEnding::Incomplete(word) => Ending::Incomplete(word),
+            TurnEnding::Truncated => {
+                return self.end_attempt_with(ErrorKind::Truncated(Truncation::InToolCall));
+            }
+            TurnEnding::Empty => return self.end_attempt_with(ErrorKind::Empty),
+        };
+        if reason != Reason::Sentinel && self.request.dialect.is_some_and(|dialect| dialect.has_sentinel()) {
+            self.timeline.note(Note::MissingSentinel);
+        }
+        let head = self.end_attempt(reason);
+        self.finish_well(ending, head, Vec::new());
+    }
+
+    /// The unary answer is whole, and what it says is in the turn
+    pub(super) fn complete_unary(&mut self, body: Vec<u8>) {
+        let ending = match self.request.dialect.map(|_| finish::ending(&self.assembly.turn)) {
+            None | Some(TurnEnding::Completed) => Ending::Completed,
+            Some(TurnEnding::Incomplete(word)) => Ending::Incomplete(word),
+            Some(TurnEnding::Truncated) => return self.fail(ErrorKind::Truncated(Truncation::InToolCall)),
+            Some(TurnEnding::Empty) => return self.fail(ErrorKind::Empty),
+        };
+        let head = self.end_attempt(Reason::EndOfBody);
+        self.finish_well(ending, head, body);
+    }
+
+    /// The body of an answer that is no success has ended, or is not awaited any longer
+    pub(super) fn refused_body_ended(&mut self, whole: bool) {
+        let Inner::Attempting(attempt) = &mut self.inner else { return };
+        let AttemptPhase::Refused(body) = &mut attempt.phase else { return };
+        let mut body = std::mem::take(body);
+        let Some(head) = &attempt.head else { return };
+        if !whole {
+            self.timeline.note(Note::ErrorBodyCut);
+        }
+        if head.status.is_success() && head.status.as_u16() != 204 {
+            let content_type = super::response::content_type(&head.headers).unwrap_or_default();
+            let snippet = ProtocolError::snippet(&body);
+            return self.end_attempt_with(ErrorKind::Protocol(ProtocolError::ContentType { content_type, snippet }));
+        }
+        self.credentials.blank_bytes(&mut body);
+        let error = StatusError {
+            status: head.status,
+            headers: head.headers.clone(),
+            provider: provider_error::from_body(&body),
+            body: body.into(),
+            whole,
+        };
+        self.end_attempt_with(ErrorKind::Status(error));
+    }
+
+    /// The peer broke a protocol
+    pub(super) fn broken(&mut self, error: ProtocolError) {
+        if self.has_terminal_state() && matches!(error, ProtocolError::Malformed { .. }) {
+            return self.timeline.note(Note::NoiseAfterEnd);
+        }
+        self.fail(ErrorKind::Protocol(error));
+    }
+
+    /// Whether the answer is known to be whole
+    pub(super) fn has_terminal_state(&self) -> bool {
+        match &self.inner {
+            Inner::Attempting(attempt) => match &attempt.phase {
+                AttemptPhase::Stream(stream) => stream.marked_at.is_some(),
+                AttemptPhase::Connecting
+                | AttemptPhase::Waiting
+                | AttemptPhase::Unary(_)
+                | AttemptPhase::Refused(_) => false,
+            },
+            Inner::Idle | Inner::Pausing(_) | Inner::Ending(_) | Inner::Over => false,
+        }
+    }
+
+    fn is_refused(&self) -> bool {
+        matches!(&self.inner, Inner::Attempting(attempt) if matches!(attempt.phase, AttemptPhase::Refused(_)))
+    }
+
+    /// Closes the attempt, if there is one, and returns the head of its response
+    fn end_attempt(&mut self, reason: Reason) -> Option<ResponseHead> {
+        self.span(reason);
+        match std::mem::replace(&mut self.inner, Inner::Idle) {
+            Inner::Attempting(attempt) => {
+                let Attempt { id, head, mut record, connect_pending, .. } = *attempt;
+                record.ended = self.now;
+                record.reason = reason;
+                self.timeline.attempt(record);
+                None
+            }
+            Inner::Pausing(pause) => {
+                self.pause_span(&pause, reason);
+                None
+            }
+            Inner::Idle | Inner::Ending(_) | Inner::Over => None,
+        }
+    }
+
+    fn finish_with(&mut self, kind: ErrorKind, retry_after: Option<std::time::Duration>) {
+        let turn = std::mem::take(&mut self.assembly.turn);
+        self.finish(Err(CallError { kind, billing: self.billing, turn, retry_after }));
+    }
+}

@@ -1,0 +1,451 @@
+//! The call machine: one call, its attempts, and one [`Outcome`].
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `request` | [`Request`]: what a call asks for, checked when it is built |
+//! | `event` | what the machine is told, asks for and delivers; its timers and states |
+//! | `attempt` | one connection, the request going out, the response coming in |
+//! | `stream` | the layers under a stream: framing, dialect, findings |
+//! | `response` | head and body of the response: what each part means for the call |
+//! | `clocks` | every deadline, derived from the state; what their expiry does |
+//! | `ending` | how an attempt ends: another one, or the outcome |
+//! | `credentials` | what must never be printed |
+//!
+#![doc = include_str!("states.md")]
+
+mod attempt;
+mod clocks;
+mod credentials;
+mod ending;
+mod event;
+mod request;
+mod response;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::config::RequestConfig;
+use crate::http1::{Limits, ResponseDecoder};
+use crate::machine::{Event, Interest, IoFailure, Machine, Misuse, Stage, Step, Tail, Wait};
+use crate::outcome::{Billing, ErrorKind, Outcome, Timeline, Turn};
+use crate::time::Instant;
+
+use attempt::{Attempt, AttemptPhase, PeerEnd, Transport};
+use credentials::Credentials;
+pub use event::{AttemptId, CloseMode, Command, Fact, Item, State, Timer};
+pub use request::{Origin, Request, RequestBuilder, RequestError, Retries, Shape};
+use response::Delivery;
+
+/// What a call takes from the world outside, given once
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Env {
+    /// Seed of the call's random pauses; there is no default, and equal seeds give equal calls
+    pub seed: u64,
+    /// Wall-clock time at [`Instant::ORIGIN`], since the Unix epoch; only HTTP dates need it
+    pub unix_at_origin: Duration,
+}
+
+/// One call: attempts, pauses, deadlines, the answer as it comes, and how it all ended
+///
+/// Drive it as any [`Machine`]: feed [`Event::Start`], then take steps. [`State`] tells where it is.
+pub struct Call {
+    request: Request,
+    config: RequestConfig,
+    credentials: Credentials,
+    unix_at_origin: Duration,
+    rng: fastrand::Rng,
+
+    /// The latest instant that any event carried
+    now: Instant,
+    began: Instant,
+    inner: Inner,
+    last_id: AttemptId,
+    /// Which attempt the unparsed bytes belong to
+    input_of: AttemptId,
+    close: Option<(AttemptId, CloseMode)>,
+    connect: Option<AttemptId>,
+
+    attempts_made: u32,
+    billing: Billing,
+    /// The consumer has not come back since the last item
+    item_out: bool,
+    turn: Turn,
+    /// Bytes that the turn holds
+    turn_bytes: usize,
+    timeline: Timeline,
+    tail: Tail,
+}
+
+enum Inner {
+    Idle,
+    Attempting(Box<Attempt>),
+    Pausing(Pause),
+    /// The outcome, on its way out
+    Ending(Box<Outcome>),
+    Over,
+}
+
+/// A pause before another attempt, and the failure that stands if there is none
+struct Pause {
+    began: Instant,
+    until: Instant,
+    failure: Box<ErrorKind>,
+    retry_after: Option<Duration>,
+}
+
+impl Call {
+    /// A call that has not begun; its clock starts now (rule CFG-5)
+    pub fn new(request: Request, config: RequestConfig, env: Env, now: Instant) -> Self {
+        Self {
+            config,
+            credentials: Credentials::of(&request.headers, &request.target),
+            unix_at_origin: env.unix_at_origin,
+            rng: fastrand::Rng::with_seed(env.seed),
+            now,
+            began: now,
+            inner: Inner::Idle,
+            last_id: AttemptId::NONE,
+            input_of: AttemptId::NONE,
+            close: None,
+            connect: None,
+            attempts_made: 0,
+            billing: Billing::NotSent,
+            item_out: false,
+            turn: Turn::default(),
+            turn_bytes: 0,
+            timeline: Timeline::new(env.seed, now),
+            tail: Tail::default(),
+            request,
+        }
+    }
+
+    /// What is asked for
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// The configuration in force, captured when the call was made
+    pub fn config(&self) -> &RequestConfig {
+        &self.config
+    }
+
+    /// Where the call is
+    pub fn state(&self) -> State {
+        match &self.inner {
+            Inner::Idle => State::Idle,
+            Inner::Pausing(_) => State::Pausing,
+            Inner::Ending(_) | Inner::Over => State::Over,
+            Inner::Attempting(attempt) => match &attempt.phase {
+                AttemptPhase::Connecting => State::Connecting,
+                AttemptPhase::Waiting => State::Waiting,
+                AttemptPhase::Unary(_) => State::Reading,
+                AttemptPhase::Refused(_) => State::Refused,
+                AttemptPhase::Stream(stream) if stream.marked_at.is_some() => State::Finished,
+                AttemptPhase::Stream(_) => State::Streaming,
+            },
+        }
+    }
+
+    /// The answer as far as it came
+    pub fn turn(&self) -> &Turn {
+        &self.turn
+    }
+
+    /// Bytes that came in the present attempt, and since when nothing has come; for a live display
+    pub fn progress(&self) -> Progress {
+        let (attempt, bytes, quiet_since) = match &self.inner {
+            Inner::Attempting(attempt) => {
+                let quiet_since = match &attempt.phase {
+                    AttemptPhase::Stream(stream) => stream.quiet_since,
+                    AttemptPhase::Connecting
+                    | AttemptPhase::Waiting
+                    | AttemptPhase::Unary(_)
+                    | AttemptPhase::Refused(_) => attempt.phase_began,
+                };
+                (self.attempts_made, attempt.record.bytes_received, quiet_since)
+            }
+            Inner::Pausing(pause) => (self.attempts_made, 0, pause.began),
+            Inner::Idle | Inner::Ending(_) | Inner::Over => (self.attempts_made, 0, self.now),
+        };
+        Progress { state: self.state(), attempt, bytes, quiet_since, deadline: self.deadline() }
+    }
+
+    /// The present attempt, if that is `id`; counts the event as stale where `id` is past
+    fn live(&mut self, id: AttemptId) -> Result<Option<&mut Attempt>, Misuse> {
+        if id > self.last_id || id == AttemptId::NONE {
+            return Err(Misuse::UnknownLink);
+        }
+        match &mut self.inner {
+            Inner::Attempting(attempt) if attempt.id == id => Ok(Some(attempt)),
+            Inner::Idle | Inner::Attempting(_) | Inner::Pausing(_) | Inner::Ending(_) | Inner::Over => {
+                self.timeline.stale_events = self.timeline.stale_events.saturating_add(1);
+                Ok(None)
+            }
+        }
+    }
+
+    /// As [`Call::live`], for events that only an open connection can have
+    fn open(&mut self, id: AttemptId) -> Result<Option<&mut Attempt>, Misuse> {
+        match self.live(id)? {
+            Some(attempt) if !attempt.is_connected() => Err(Misuse::NotConnected),
+            live => Ok(live),
+        }
+    }
+
+    fn start_attempt(&mut self) {
+        self.attempts_made += 1;
+        self.last_id = self.last_id.next();
+        let limits = Limits { max_head_bytes: self.config.max_head_bytes() };
+        let http = ResponseDecoder::new(&self.request.method, limits);
+        self.connect = Some(self.last_id);
+        self.inner = Inner::Attempting(Box::new(Attempt::new(self.last_id, self.attempts_made, self.now, http)));
+    }
+
+    fn connected(&mut self, id: AttemptId) -> Result<(), Misuse> {
+        let now = self.now;
+        let Some(attempt) = self.live(id)? else { return Ok(()) };
+        if attempt.is_connected() {
+            return Err(Misuse::OutOfOrder("that connection was reported open before: feed Event::Connected once"));
+        }
+        self.enter(AttemptPhase::Waiting, now);
+        Ok(())
+    }
+
+    fn sent(&mut self, id: AttemptId, sent: usize) -> Result<(), Misuse> {
+        let whole = self.request.head.len() + self.request.body.len();
+        let Some(attempt) = self.open(id)? else { return Ok(()) };
+        let outgoing = if attempt.write_failed.is_some() { 0 } else { whole - attempt.sent };
+        if sent > outgoing {
+            return Err(Misuse::SentTooMuch { sent, outgoing });
+        }
+        attempt.sent += sent;
+        attempt.record.bytes_sent += sent as u64;
+        if sent > 0 {
+            self.billing = self.billing.max(Billing::MaybeBilled);
+        }
+        Ok(())
+    }
+
+    fn received<'e>(&mut self, id: AttemptId, bytes: &'e [u8]) -> Result<&'e [u8], Misuse> {
+        let now = self.now;
+        let Some(attempt) = self.open(id)? else { return Ok(&[]) };
+        if attempt.peer_end.is_some() {
+            return Err(Misuse::OutOfOrder("bytes came after the end of that connection: feed Eof and Failed last"));
+        }
+        attempt.record.bytes_received += bytes.len() as u64;
+        if let AttemptPhase::Stream(stream) = &mut attempt.phase
+            && !bytes.is_empty()
+        {
+            attempt.record.largest_gap = attempt.record.largest_gap.max(stream.gap(now));
+            stream.quiet_since = now;
+        }
+        self.input_of = id;
+        Ok(bytes)
+    }
+
+    fn peer_ended(&mut self, id: AttemptId, end: PeerEnd) -> Result<(), Misuse> {
+        if let Some(attempt) = self.open(id)? {
+            attempt.peer_end.get_or_insert(end);
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, id: AttemptId, failure: IoFailure) -> Result<(), Misuse> {
+        let Some(attempt) = self.live(id)? else { return Ok(()) };
+        if !attempt.is_connected() {
+            self.fail(ErrorKind::Transport(failure));
+        } else if failure.stage == Stage::Write {
+            // An answer may lie in the socket: a 413 before the reset that cut the upload short.
+            attempt.write_failed.get_or_insert(failure);
+        } else {
+            attempt.peer_end.get_or_insert(PeerEnd::Failed(failure));
+        }
+        Ok(())
+    }
+
+    fn fact<'e>(&mut self, fact: Fact<'e>) -> Result<&'e [u8], Misuse> {
+        match fact {
+            Fact::Head(id, head) => {
+                let Some(attempt) = self.open(id)? else { return Ok(&[]) };
+                if !matches!(attempt.phase, AttemptPhase::Waiting) {
+                    return Err(Misuse::OutOfOrder("a second head came: feed Fact::Head once, for the final response"));
+                }
+                attempt.http = Transport::Facts;
+                self.billing = self.billing.max(Billing::MaybeBilled);
+                self.input_of = id;
+                self.request.head_arrived(head);
+                Ok(&[])
+            }
+            Fact::Body(id, bytes) => {
+                if !self.tail.is_empty() {
+                    return Err(Misuse::Undrained);
+                }
+                if self.open(id)?.is_some_and(|attempt| attempt.head.is_none()) {
+                    return Err(Misuse::OutOfOrder("a body came before its head: feed Fact::Head first"));
+                }
+                let bytes = self.received(id, bytes)?;
+                if let Inner::Attempting(attempt) = &mut self.inner {
+                    attempt.body_left = bytes.len();
+                }
+                Ok(bytes)
+            }
+            Fact::End(id) => self.peer_ended(id, PeerEnd::EndOfBody).map(|()| [].as_slice()),
+            Fact::ConsumerFailed(message) => {
+                if !matches!(self.inner, Inner::Over | Inner::Ending(_)) {
+                    self.fail(ErrorKind::Consumer(message.to_owned()));
+                }
+                Ok(&[])
+            }
+        }
+    }
+
+    fn cancel(&mut self) {
+        match &self.inner {
+            Inner::Ending(_) | Inner::Over => {}
+            Inner::Idle | Inner::Attempting(_) | Inner::Pausing(_) => self.fail(ErrorKind::Cancelled),
+        }
+    }
+
+    fn taken(&mut self) {
+        self.item_out = false;
+        let now = self.now;
+        if let Inner::Attempting(attempt) = &mut self.inner
+            && let Some(stream) = attempt.stream()
+        {
+            stream.quiet_since = now;
+            stream.content_since = now;
+        }
+    }
+
+    fn wait(&self) -> Wait<Self> {
+        let io = match &self.inner {
+            Inner::Attempting(attempt) if attempt.is_connected() => Some(Interest {
+                link: attempt.id,
+                read: !self.item_out && attempt.peer_end.is_none(),
+                write: self.outgoing(attempt.id).iter().any(|part| !part.is_empty()),
+            }),
+            Inner::Idle | Inner::Attempting(_) | Inner::Pausing(_) | Inner::Ending(_) | Inner::Over => None,
+        };
+        Wait { deadline: self.deadline(), io, taken: self.item_out && !matches!(self.inner, Inner::Over) }
+    }
+}
+
+/// Where a call is, as a live display shows it
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Where the call is
+    pub state: State,
+    /// The present attempt, from 1
+    pub attempt: u32,
+    /// Bytes that came in it
+    pub bytes: u64,
+    /// Since when nothing has come, or when the present phase began
+    pub quiet_since: Instant,
+    /// The next deadline, and why it exists
+    pub deadline: Option<(Instant, Timer)>,
+}
+
+impl Machine for Call {
+    type Link = AttemptId;
+    type Timer = Timer;
+    type Io = Option<Interest<AttemptId>>;
+    type Fact<'e> = Fact<'e>;
+    type Item<'i> = Item<'i>;
+    type Command = Command;
+    type Done = Outcome;
+
+    fn accept<'e>(&mut self, now: Instant, event: Event<'e, Self>) -> Result<&'e [u8], Misuse> {
+        match (&self.inner, &event) {
+            (Inner::Idle, Event::Start | Event::Cancel) => {}
+            (Inner::Idle, _) => return Err(Misuse::NotStarted),
+            (_, Event::Start) => return Err(Misuse::StartedTwice),
+            _ => {}
+        }
+        if now < self.now {
+            self.timeline.clock_steps_back = self.timeline.clock_steps_back.saturating_add(1);
+        }
+        self.now = self.now.max(now);
+        match event {
+            Event::Start => self.start_attempt(),
+            Event::Elapsed => self.elapsed(),
+            Event::Taken => self.taken(),
+            Event::Cancel => self.cancel(),
+            Event::Connected(id) => self.connected(id)?,
+            Event::Sent(id, sent) => self.sent(id, sent)?,
+            Event::Received(id, bytes) => return self.received(id, bytes),
+            Event::Eof(id, ended) => self.peer_ended(id, PeerEnd::Eof(ended))?,
+            Event::Failed(id, failure) => self.failed(id, failure)?,
+            Event::Fact(fact) => return self.fact(fact),
+        }
+        Ok(&[])
+    }
+
+    fn step<'s>(&'s mut self, input: &'s [u8], used: &mut usize) -> Step<'s, Self> {
+        let delivery = loop {
+            if let Some((id, mode)) = self.close.take() {
+                return Step::Do(Command::Close(id, mode));
+            }
+            if let Some(id) = self.connect.take() {
+                return Step::Do(Command::Connect(id));
+            }
+            match &self.inner {
+                Inner::Attempting(attempt) if attempt.id == self.input_of || *used == input.len() => {}
+                Inner::Attempting(_) => *used = input.len(),
+                Inner::Idle | Inner::Pausing(_) | Inner::Over => {
+                    *used = input.len();
+                    return Step::Wait(self.wait());
+                }
+                Inner::Ending(_) => {
+                    *used = input.len();
+                    if let Inner::Ending(outcome) = std::mem::replace(&mut self.inner, Inner::Over) {
+                        return Step::Done(*outcome);
+                    }
+                }
+            }
+            match self.advance(input, used) {
+                Delivery::None => {}
+                Delivery::Dry => return Step::Wait(self.wait()),
+                delivery @ (Delivery::Delta(_) | Delivery::Unknown | Delivery::Finished) => break delivery,
+            }
+        };
+        self.deliver(delivery, input)
+    }
+
+    fn detach(&mut self, input: &[u8]) {
+        if let Inner::Attempting(attempt) = &mut self.inner
+            && let Some(stream) = attempt.stream()
+        {
+            stream.detach(input);
+        }
+    }
+
+    fn tail(&mut self) -> &mut Tail {
+        &mut self.tail
+    }
+
+    fn outgoing(&self, link: AttemptId) -> [&[u8]; 2] {
+        match &self.inner {
+            Inner::Attempting(attempt)
+                if attempt.id == link && attempt.is_connected() && attempt.write_failed.is_none() =>
+            {
+                let in_head = attempt.sent.min(self.request.head.len());
+                [&self.request.head[in_head..], &self.request.body[attempt.sent - in_head..]]
+            }
+            Inner::Idle | Inner::Attempting(_) | Inner::Pausing(_) | Inner::Ending(_) | Inner::Over => [&[], &[]],
+        }
+    }
+}
+
+/// Where it is; neither the request nor the answer
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("origin", &format_args!("{}", self.request.origin()))
+            .field("state", &self.state())
+            .field("attempts_made", &self.attempts_made)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,420 @@
+//! What a call asks for: where, what, and how its answer comes.
+
+use std::fmt;
+
+use bytes::Bytes;
+use http::header::{self, HeaderName};
+use http::uri::{PathAndQuery, Scheme};
+use http::{HeaderMap, HeaderValue, Method, Uri};
+use serde::Serialize;
+
+use super::credentials;
+use crate::config::{ConfigError, Overrides, RequestConfig};
+use crate::dialect::Dialect;
+use crate::http1::{self, RequestHead};
+
+/// A request that can be sent, checked when it was built
+///
+/// ```
+/// use serde_json::json;
+/// use steadfast::call::Request;
+/// use steadfast::dialect::Dialect;
+///
+/// let request = Request::post("https://api.openai.com/v1/chat/completions")
+///     .bearer("sk-example")
+///     .json(&json!({"model": "gpt-5", "stream": true, "messages": [{"role": "user", "content": "Hi"}]}))
+///     .dialect(Dialect::OpenAiChat)
+///     .stream()
+///     .build()?;
+/// assert_eq!(request.origin().port(), 443);
+/// assert!(!format!("{request:?}").contains("sk-example"));
+/// # Ok::<(), steadfast::call::RequestError>(())
+/// ```
+#[derive(Clone)]
+pub struct Request {
+    pub(super) method: Method,
+    pub(super) origin: Origin,
+    pub(super) target: PathAndQuery,
+    pub(super) headers: HeaderMap,
+    /// What goes out before the body: the header fields and those that frame the message
+    pub(super) head: Bytes,
+    pub(super) body: Bytes,
+    pub(super) shape: Shape,
+    pub(super) dialect: Option<Dialect>,
+    pub(super) retries: Retries,
+    overrides: Overrides,
+}
+
+/// How the answer to a request comes
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shape {
+    /// In one piece
+    #[default]
+    Unary,
+    /// As a stream of events
+    Stream,
+}
+
+/// Whether a call may make more than one attempt (rules RTY-1, RTY-5 and RTY-8)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Retries {
+    /// As the rules say, up to `max_attempts`
+    #[default]
+    Allowed,
+    /// Only while no byte of the request was sent, so that nothing can be billed twice
+    UnlessBilled,
+    /// Never: `max_attempts` has no effect
+    Never,
+}
+
+/// Where a request goes: scheme, host and port
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Origin {
+    tls: bool,
+    host: String,
+    port: u16,
+}
+
+impl Origin {
+    /// Whether the scheme is `https`
+    pub fn is_tls(&self) -> bool {
+        self.tls
+    }
+
+    /// The host's name or address; an IPv6 address without its brackets
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port, given or the scheme's own
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Host and port as in a `Host` field: brackets around IPv6, no port where it is the scheme's own
+    pub fn authority(&self) -> String {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        match (self.tls, self.port) {
+            (true, 443) | (false, 80) => host,
+            (_, port) => format!("{host}:{port}"),
+        }
+    }
+}
+
+/// `scheme://host:port`
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.tls { "https" } else { "http" };
+        if self.host.contains(':') {
+            write!(f, "{scheme}://[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{scheme}://{}:{}", self.host, self.port)
+        }
+    }
+}
+
+impl Request {
+    /// A POST to an absolute `http` or `https` URL
+    pub fn post(url: &str) -> RequestBuilder {
+        RequestBuilder::new(Method::POST, url)
+    }
+
+    /// A request with any method to an absolute `http` or `https` URL
+    pub fn builder(method: Method, url: &str) -> RequestBuilder {
+        RequestBuilder::new(method, url)
+    }
+
+    /// Where it goes
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// How its answer comes
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// What the answer's events mean; `None` for an answer that is only bytes
+    pub fn dialect(&self) -> Option<Dialect> {
+        self.dialect
+    }
+
+    /// What this call wants otherwise than the configuration in force
+    pub fn overrides(&self) -> &Overrides {
+        &self.overrides
+    }
+}
+
+/// Credentials, in header fields and in the query, are left out
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("method", &self.method)
+            .field("origin", &format_args!("{}", self.origin))
+            .field("path", &self.target.path())
+            .field("headers", &self.headers)
+            .field("body_bytes", &self.body.len())
+            .field("shape", &self.shape)
+            .field("dialect", &self.dialect)
+            .field("retries", &self.retries)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Builds a [`Request`]; the first mistake is kept and told by [`RequestBuilder::build`]
+#[must_use]
+#[derive(Clone, Debug)]
+pub struct RequestBuilder {
+    request: Result<Request, RequestError>,
+}
+
+impl RequestBuilder {
+    fn new(method: Method, url: &str) -> Self {
+        let request = parse_url(url).map(|(origin, target)| Request {
+            method,
+            origin,
+            target,
+            headers: HeaderMap::new(),
+            head: Bytes::new(),
+            body: Bytes::new(),
+            shape: Shape::default(),
+            dialect: None,
+            retries: Retries::default(),
+            overrides: Overrides::new(),
+        });
+        Self { request }
+    }
+
+    fn change(mut self, change: impl FnOnce(&mut Request) -> Result<(), RequestError>) -> Self {
+        if let Ok(request) = &mut self.request
+            && let Err(error) = change(request)
+        {
+            self.request = Err(error);
+        }
+        self
+    }
+
+    /// A header field, replacing one of the same name
+    ///
+    /// White space around the value is trimmed, as key files often end in a line break; a line
+    /// break or NUL inside it is an error, told without the value.
+    pub fn header(self, name: &str, value: &str) -> Self {
+        self.change(|request| {
+            let name = HeaderName::try_from(name).map_err(|_| RequestError::HeaderName)?;
+            let mut value = HeaderValue::try_from(value.trim())
+                .map_err(|_| RequestError::HeaderValue { name: name.to_string() })?;
+            value.set_sensitive(credentials::is_credential(&name));
+            request.headers.insert(name, value);
+            Ok(())
+        })
+    }
+
+    /// `Authorization: Bearer` with this key
+    pub fn bearer(self, key: &str) -> Self {
+        let key = key.trim();
+        if key.is_empty() {
+            return self.change(|_| Err(RequestError::HeaderValue { name: "authorization".to_owned() }));
+        }
+        self.header(header::AUTHORIZATION.as_str(), &format!("Bearer {key}"))
+    }
+
+    /// One idempotency key for the call, the same on each attempt (rule RTY-7)
+    pub fn idempotency_key(self, key: &str) -> Self {
+        self.header("idempotency-key", key)
+    }
+
+    /// A body of bytes
+    pub fn body(self, body: impl Into<Bytes>) -> Self {
+        self.change(|request| {
+            request.body = body.into();
+            Ok(())
+        })
+    }
+
+    /// A body of JSON, and `content-type: application/json`
+    pub fn json(self, body: &impl Serialize) -> Self {
+        self.change(|request| {
+            let body = serde_json::to_vec(body).map_err(|error| RequestError::Body(error.to_string()))?;
+            request.body = body.into();
+            request.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            Ok(())
+        })
+    }
+
+    /// What the answer means
+    pub fn dialect(self, dialect: Dialect) -> Self {
+        self.change(|request| {
+            request.dialect = Some(dialect);
+            Ok(())
+        })
+    }
+
+    /// The answer comes as a stream; the body must ask for that as well, in its provider's way
+    pub fn stream(self) -> Self {
+        self.change(|request| {
+            request.shape = Shape::Stream;
+            Ok(())
+        })
+    }
+
+    /// Whether more than one attempt may be made
+    pub fn retries(self, retries: Retries) -> Self {
+        self.change(|request| {
+            request.retries = retries;
+            Ok(())
+        })
+    }
+
+    /// What this call wants otherwise than the configuration in force
+    pub fn overrides(self, overrides: Overrides) -> Self {
+        self.change(|request| {
+            RequestConfig::default().with(&overrides)?;
+            request.overrides = overrides;
+            Ok(())
+        })
+    }
+
+    /// The request
+    ///
+    /// Errors: the first mistake that was made.
+    pub fn build(self) -> Result<Request, RequestError> {
+        let mut request = self.request?;
+        if request.shape == Shape::Stream && request.dialect.is_none() {
+            return Err(RequestError::StreamWithoutDialect);
+        }
+        let head = RequestHead {
+            method: &request.method,
+            target: request.target.as_str(),
+            host: &request.origin.authority(),
+            headers: &request.headers,
+            body_length: request.body.len() as u64,
+        };
+        request.head = head.encode()?;
+        Ok(request)
+    }
+}
+
+/// A request that cannot be sent; no variant quotes a header's value or a query
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// The URL cannot be read
+    #[error("the URL cannot be read: {0}")]
+    Url(&'static str),
+    /// A header's name has a character that a name cannot have
+    #[error("a header name has a character that a name cannot have")]
+    HeaderName,
+    /// A header's value is empty, or holds a line break or another control character
+    #[error("the value of header `{name}` is empty or holds a control character, such as a line break")]
+    HeaderValue {
+        /// The header's name
+        name: String,
+    },
+    /// The body cannot be written as JSON
+    #[error("the body cannot be written as JSON: {0}")]
+    Body(String),
+    /// A stream was asked for, but not what its events mean
+    #[error("a stream needs a dialect: call dialect(…) as well")]
+    StreamWithoutDialect,
+    /// A header field or the target cannot be sent
+    #[error(transparent)]
+    Head(#[from] http1::RequestError),
+    /// An override is out of its range
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+fn parse_url(url: &str) -> Result<(Origin, PathAndQuery), RequestError> {
+    let uri = Uri::try_from(url.trim()).map_err(|_| RequestError::Url("not a URL"))?;
+    let tls = match uri.scheme() {
+        Some(scheme) if *scheme == Scheme::HTTPS => true,
+        Some(scheme) if *scheme == Scheme::HTTP => false,
+        Some(_) => return Err(RequestError::Url("the scheme is neither http nor https")),
+        None => return Err(RequestError::Url("it needs a scheme and a host, as in https://host/path")),
+    };
+    let authority = uri.authority().ok_or(RequestError::Url("it names no host"))?;
+    if authority.as_str().contains('@') {
+        return Err(RequestError::Url("it holds a user name or password; use a header instead"));
+    }
+    let host = authority.host().trim_start_matches('[').trim_end_matches(']');
+    if host.is_empty() {
+        return Err(RequestError::Url("it names no host"));
+    }
+    let port = match (authority.port_u16(), authority.as_str().ends_with(':')) {
+        (Some(0), _) => return Err(RequestError::Url("port 0 cannot be connected to")),
+        (Some(port), _) => port,
+        (None, false) if authority.port().is_none() => {
+            if tls {
+                443
+            } else {
+                80
+            }
+        }
+        (None, _) => return Err(RequestError::Url("the port is not a number up to 65535")),
+    };
+    let target = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+    Ok((Origin { tls, host: host.to_ascii_lowercase(), port }, target))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin(url: &str) -> Result<String, RequestError> {
+        parse_url(url).map(|(origin, target)| format!("{origin} {target}"))
+    }
+
+    #[test]
+    fn urls() {
+        assert_eq!(origin("https://API.example/v1/x?a=b#c").unwrap(), "https://api.example:443 /v1/x?a=b");
+        assert_eq!(origin("http://[::1]:8080").unwrap(), "http://[::1]:8080 /");
+        assert_eq!(origin("http://127.0.0.1:8097/v1\n").unwrap(), "http://127.0.0.1:8097 /v1");
+        for bad in [
+            "",
+            "api.example/v1",
+            "/v1",
+            "ftp://x/",
+            "http://",
+            "http://u:secret@h/",
+            "http://h:0/",
+            "http://h:99999/",
+            "http://h/a b",
+            "http://h/\r\nx: y",
+        ] {
+            let error = origin(bad).unwrap_err();
+            assert!(!error.to_string().contains("secret"), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn l06_an_api_key_with_a_line_end() {
+        let build = |key: &str| Request::post("http://h/").bearer(key).build();
+        let request = build("sk-test\r\n").unwrap();
+        assert_eq!(request.headers[header::AUTHORIZATION], "Bearer sk-test");
+        for bad in ["sk-te\nX-Evil: 1", "sk-te\0st", "", "\r\n"] {
+            let error = build(bad).unwrap_err();
+            assert_eq!(error, RequestError::HeaderValue { name: "authorization".to_owned() });
+        }
+        let error = Request::post("http://h/").header("x-key", "sk-te\r\nX-Evil: 1").build().unwrap_err();
+        assert_eq!(error, RequestError::HeaderValue { name: "x-key".to_owned() });
+        assert_eq!(Request::post("http://h/").header("x key", "v").build().unwrap_err(), RequestError::HeaderName);
+    }
+
+    #[test]
+    fn l07_no_debug_form_shows_a_key() {
+        let builder = Request::post("http://h/v1?key=DO-NOT-PRINT")
+            .bearer("DO-NOT-PRINT")
+            .header("x-api-key", "DO-NOT-PRINT")
+            .header("api-key", "DO-NOT-PRINT")
+            .header("x-goog-api-key", "DO-NOT-PRINT")
+            .header("proxy-authorization", "DO-NOT-PRINT");
+        assert!(!format!("{builder:?}").contains("DO-NOT-PRINT"));
+        assert!(!format!("{:?}", builder.build()).contains("DO-NOT-PRINT"));
+    }
+
+    #[test]
+    fn a_stream_needs_a_dialect() {
+        let error = Request::post("http://h/").stream().build().unwrap_err();
+        assert_eq!(error, RequestError::StreamWithoutDialect);
+    }
+}

@@ -1,0 +1,347 @@
+//! The response as it comes: what each part of head and body means for the call.
+
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, StatusCode};
+
+use super::attempt::{Attempt, AttemptPhase, PeerEnd, Transport};
+use super::event::Item;
+use super::request::Shape;
+use super::stream::{StreamBody, malformed};
+use super::{Call, Inner};
+use crate::dialect::findings::{Finding, Findings};
+use crate::dialect::{Decode, Decoder, Dialect, Progress};
+use crate::http1::{Part, ResponseHead};
+use crate::machine::{Ended, FailureKind, IoFailure, Stage, Step};
+use crate::outcome::{Billing, Choice, ErrorKind, Note, ProtocolError, Reason, Span, ToolCall, Truncation};
+use crate::time::Instant;
+
+/// What one round of [`Call::advance`] came to
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Delivery {
+    /// Something happened; go round again
+    None,
+    /// The input is used up
+    Dry,
+    /// A delta, by its place among the findings
+    Delta(usize),
+    /// The present event, whose kind is not known
+    Unknown,
+    /// The turn, which is whole
+    Finished,
+}
+
+impl Call {
+    /// Goes on with the present attempt: one finding, one event, or one part of the response
+    pub(super) fn advance(&mut self, input: &[u8], used: &mut usize) -> Delivery {
+        let max_body_bytes = self.config.max_body_bytes();
+        let Inner::Attempting(attempt) = &mut self.inner else { return Delivery::None };
+        if let Some(stream) = attempt.stream() {
+            if let Some(index) = stream.next_finding() {
+                return self.found(index);
+            }
+            if stream.close_event() {
+                return self.event_over();
+            }
+            if stream.over {
+                self.body_concluded();
+                return Delivery::None;
+            }
+        }
+        if attempt.body_left > 0 {
+            let range = *used..*used + attempt.body_left;
+            let taken = match &mut attempt.phase {
+                AttemptPhase::Stream(stream) => stream.take(input, range, max_body_bytes),
+                AttemptPhase::Unary(body) if body.len() + range.len() > max_body_bytes => {
+                    Err(ProtocolError::BodyTooLarge { limit: max_body_bytes })
+                }
+                AttemptPhase::Unary(body) => {
+                    body.extend_from_slice(&input[range.clone()]);
+                    Ok(range.len())
+                }
+                AttemptPhase::Refused(body) => {
+                    let room = (max_body_bytes - body.len()).min(range.len());
+                    body.extend_from_slice(&input[range.start..range.start + room]);
+                    if room < range.len() {
+                        self.refused_body_ended(false);
+                        return Delivery::None;
+                    }
+                    Ok(range.len())
+                }
+                AttemptPhase::Connecting | AttemptPhase::Waiting => Ok(range.len()),
+            };
+            match taken {
+                Ok(taken) => {
+                    *used += taken;
+                    attempt.body_left -= taken;
+                    if attempt.stream().is_some_and(|stream| stream.is_event_open()) {
+                        attempt.record.events += 1;
+                    }
+                }
+                Err(error) => self.broken(error),
+            }
+            return Delivery::None;
+        }
+        if let Transport::Http1(http) = &mut attempt.http {
+            match http.next(&input[*used..]) {
+                Ok((consumed, None)) => *used += consumed,
+                Ok((consumed, Some(part))) => {
+                    if let Part::Body(range) = &part {
+                        *used += range.start;
+                        attempt.body_left = range.len();
+                    } else {
+                        *used += consumed;
+                    }
+                    self.part(part);
+                    return Delivery::None;
+                }
+                Err(error) => {
+                    self.broken(error.into());
+                    return Delivery::None;
+                }
+            }
+        }
+        match attempt.peer_end.take() {
+            Some(end) => {
+                self.connection_ended(end);
+                Delivery::None
+            }
+            None => Delivery::Dry,
+        }
+    }
+
+    fn part(&mut self, part: Part) {
+        match part {
+            // The head of the response is still to come, and its clock runs on (rule STR-1).
+            Part::Interim(_) | Part::Body(_) => {}
+            Part::Head(head) => self.head_arrived(head),
+            Part::End(end) => {
+                if let Inner::Attempting(attempt) = &mut self.inner {
+                    attempt.reusable = end.reusable;
+                }
+                self.body_ended(true);
+            }
+        }
+    }
+
+    /// The head of the final response is whole
+    pub(super) fn head_arrived(&mut self, head: ResponseHead) {
+        let (now, shape, dialect) = (self.now, self.request.shape, self.request.dialect);
+        let whole = self.request.head.len() + self.request.body.len();
+        let Inner::Attempting(attempt) = &mut self.inner else { return };
+        if attempt.sent < whole && matches!(attempt.http, Transport::Http1(_)) {
+            self.timeline.note(Note::ResponseBeforeRequestEnd);
+        }
+        attempt.record.status = Some(head.status.as_u16());
+        let encoding = field(&head.headers, &CONTENT_ENCODING);
+        let phase = match (shape, dialect) {
+            _ if !is_answer(head.status, dialect) => AttemptPhase::Refused(Vec::new()),
+            (Shape::Stream, Some(dialect)) => match media(&head.headers) {
+                Media::Foreign => AttemptPhase::Refused(Vec::new()),
+                Media::Json => {
+                    self.timeline.note(Note::UnaryAnswerToStream);
+                    AttemptPhase::Stream(Box::new(StreamBody::whole(dialect, now)))
+                }
+                Media::Events => {
+                    let max_event_bytes = self.config.max_event_bytes();
+                    AttemptPhase::Stream(Box::new(StreamBody::events(dialect, max_event_bytes, now)))
+                }
+            },
+            (Shape::Unary, Some(_)) if matches!(media(&head.headers), Media::Foreign) => {
+                AttemptPhase::Refused(Vec::new())
+            }
+            (Shape::Unary | Shape::Stream, _) => AttemptPhase::Unary(Vec::new()),
+        };
+        let is_answer = !matches!(phase, AttemptPhase::Refused(_));
+        attempt.head = Some(head);
+        self.enter(phase, now);
+        if let Some(encoding) = encoding.filter(|encoding| is_answer && !encoding.eq_ignore_ascii_case("identity")) {
+            self.broken(ProtocolError::ContentEncoding(encoding));
+        }
+    }
+
+    /// The attempt's next phase begins
+    pub(super) fn enter(&mut self, phase: AttemptPhase, now: Instant) {
+        self.span(Reason::Done);
+        if let Inner::Attempting(attempt) = &mut self.inner {
+            attempt.phase = phase;
+            attempt.phase_began = now;
+        }
+    }
+
+    /// Records the present phase, which ends now
+    pub(super) fn span(&mut self, reason: Reason) {
+        if let Inner::Attempting(attempt) = &mut self.inner {
+            self.timeline.span(Span {
+                attempt: attempt.record.number,
+                kind: attempt.span_kind(),
+                began: attempt.phase_began,
+                ended: self.now,
+                reason,
+            });
+            attempt.phase_began = self.now;
+        }
+    }
+
+    /// The connection has ended, and everything before its end has been parsed
+    fn connection_ended(&mut self, end: PeerEnd) {
+        let Inner::Attempting(attempt) = &mut self.inner else { return };
+        let Transport::Http1(http) = &mut attempt.http else {
+            return match end {
+                PeerEnd::EndOfBody => self.body_ended(true),
+                PeerEnd::Eof(_) => self.truncated("the transport closed before the end of the body".to_owned()),
+                PeerEnd::Failed(failure) => self.fail(ErrorKind::Transport(failure)),
+            };
+        };
+        let ended = match end {
+            PeerEnd::Failed(failure) => return self.fail_by_connection(failure),
+            PeerEnd::EndOfBody => Ended::Clean,
+            PeerEnd::Eof(ended) => ended,
+        };
+        match http.eof() {
+            Ok(_) => {
+                let proper = ended == Ended::Clean;
+                if !proper {
+                    self.timeline.note(Note::NoCloseNotify);
+                }
+                self.body_ended(proper);
+            }
+            Err(incomplete) if attempt.head.is_some() => self.truncated(incomplete.to_string()),
+            Err(incomplete) => self.fail_by_connection(IoFailure {
+                stage: Stage::Read,
+                kind: FailureKind::Reset,
+                message: incomplete.to_string(),
+            }),
+        }
+    }
+
+    /// The connection failed; where writing failed before, that is the cause
+    fn fail_by_connection(&mut self, failure: IoFailure) {
+        let Inner::Attempting(attempt) = &mut self.inner else { return };
+        match (&attempt.phase, attempt.write_failed.take()) {
+            (AttemptPhase::Waiting, Some(cause)) => self.fail(ErrorKind::Transport(cause)),
+            _ => self.fail(ErrorKind::Transport(failure)),
+        }
+    }
+
+    fn truncated(&mut self, reason: String) {
+        self.fail(ErrorKind::Truncated(Truncation::InResponse { reason }));
+    }
+
+    /// The body has ended: by its framing, or by the end of a connection that delimits it
+    fn body_ended(&mut self, proper: bool) {
+        let Inner::Attempting(attempt) = &mut self.inner else { return };
+        match &mut attempt.phase {
+            AttemptPhase::Connecting | AttemptPhase::Waiting => {}
+            AttemptPhase::Refused(_) => self.refused_body_ended(true),
+            AttemptPhase::Unary(body) => {
+                let body = std::mem::take(body);
+                self.unary_ended(body, proper);
+            }
+            AttemptPhase::Stream(stream) => match stream.end(proper) {
+                Ok(true) => {
+                    attempt.record.events += 1;
+                    self.timeline.note(Note::TailTaken);
+                }
+                Ok(false) => {}
+                Err(error) => self.broken(error),
+            },
+        }
+    }
+
+    /// The stream is over and all its findings are out
+    fn body_concluded(&mut self) {
+        if self.has_terminal_state() {
+            self.complete(Reason::EndOfBody);
+        } else if self.turn.choices.is_empty() {
+            self.fail(ErrorKind::Empty);
+        } else {
+            self.fail(ErrorKind::Truncated(Truncation::NoTerminalState));
+        }
+    }
+
+    fn unary_ended(&mut self, body: Vec<u8>, proper: bool) {
+        let Some(dialect) = self.request.dialect else { return self.complete_unary(body) };
+        let text = String::from_utf8_lossy(&body);
+        if text.trim_ascii().is_empty() {
+            return self.fail(ErrorKind::Empty);
+        }
+        let mut findings = Findings::default();
+        let mut decoder = Decoder::new(dialect);
+        if let Err(error) = decoder.unary(&text, &mut findings) {
+            // A body that ended with the connection may have been cut: then that is the news.
+            return if proper { self.broken(malformed(&error, &text)) } else { self.truncated("no TLS close_notify".into()) };
+        }
+        while let Some(index) = findings.next_index() {
+            if let Err(kind) = self.absorb(findings.get(index), &findings, text.as_bytes()) {
+                return self.fail(kind);
+            }
+        }
+        drop(text);
+        self.complete_unary(body);
+    }
+
+    /// One finding of a stream
+    fn found(&mut self, index: usize) -> Delivery {
+        let now = self.now;
+        let Inner::Attempting(attempt) = &mut self.inner else { return Delivery::None };
+        let Some(stream) = attempt.stream() else { return Delivery::None };
+        match stream.findings.get(index) {
+            Finding::Text { .. }
+            | Finding::Reasoning { .. }
+            | Finding::Refusal { .. }
+            | Finding::ToolCall { .. }
+            | Finding::ToolArguments { .. } => {
+                stream.extended(now);
+                Delivery::Delta(index)
+            }
+            Finding::Unknown => Delivery::Unknown,
+            Finding::Opened { .. }
+            | Finding::Finish { .. }
+            | Finding::Identity { .. }
+            | Finding::Usage(_)
+            | Finding::Error(_)
+            | Finding::Blocked(_) => {
+                let finding = stream.findings.get(index).clone();
+                let resolved = finding.owned_spans(&stream.findings);
+                Delivery::None
+            }
+        }
+    }
+
+    /// All findings of an event are out: what it means for the turn's end
+    fn event_over(&mut self) -> Delivery {
+        let now = self.now;
+        let Inner::Attempting(attempt) = &mut self.inner else { return Delivery::None };
+        let Some(stream) = attempt.stream() else { return Delivery::None };
+        let extended = std::mem::take(&mut stream.extended_by_event);
+        match (stream.progress(), stream.marked_at) {
+            (Progress::Ended, _) => {
+                self.complete(Reason::Sentinel);
+                Delivery::None
+            }
+            (Progress::Marked, Some(_)) if !extended => Delivery::None,
+            (Progress::Marked, marked_at) => {
+                if marked_at.is_none() {
+                    self.span(Reason::Marker);
+                }
+                if let Inner::Attempting(attempt) = &mut self.inner
+                    && let Some(stream) = attempt.stream()
+                {
+                    stream.marked_at = Some(now);
+                }
+                Delivery::Finished
+            }
+            // A choice that was not known before goes on: the mark is taken back.
+            (Progress::Open, Some(_)) => {
+                self.span(Reason::Done);
+                if let Inner::Attempting(attempt) = &mut self.inner
+                    && let Some(stream) = attempt.stream()
+                {
+                    stream.marked_at = None;
+                }
+                Delivery::None
+            }
+            (Progress::Open, None) => Delivery::None,
+        }
+    }
+}

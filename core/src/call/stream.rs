@@ -1,0 +1,241 @@
+//! The body of a stream: bytes to events, events to findings.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use crate::dialect::findings::{Finding, Findings};
+use crate::dialect::{Decode, Decoder, Dialect, Malformed, Progress};
+use crate::framing::sse::{Framer, Located};
+use crate::outcome::ProtocolError;
+use crate::time::Instant;
+
+/// The layers under a stream, and the clocks over it
+#[derive(Debug)]
+pub(super) struct StreamBody {
+    source: Source,
+    decoder: Decoder,
+    pub(super) findings: Findings,
+    event: Event,
+    /// Text of an event that lies neither in the input nor in the framer: unary, tail, or repaired UTF-8
+    own: String,
+    own_name: String,
+    /// The last byte, or the consumer's return
+    pub(super) quiet_since: Instant,
+    /// The last event that extended the answer, the head before the first, or the consumer's return
+    pub(super) content_since: Instant,
+    /// Whether any event extended the answer
+    pub(super) had_content: bool,
+    /// The completion marker, if it stands
+    pub(super) marked_at: Option<Instant>,
+    /// The body is over, and what was left of it has been decoded
+    pub(super) over: bool,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// Server-sent events
+    Events(Framer),
+    /// One JSON document in place of the stream that was asked for
+    Whole(Vec<u8>),
+}
+
+/// The event whose findings are being given out
+#[derive(Clone, Debug, Default)]
+struct Event {
+    /// Whether there is one, even where all its findings have been given out
+    open: bool,
+    data: Place,
+    name: Option<Place>,
+}
+
+#[derive(Clone, Debug, Default)]
+enum Place {
+    #[default]
+    Own,
+    Input(Range<usize>),
+    Framer(Located),
+}
+
+impl StreamBody {
+    pub(super) fn events(dialect: Dialect, max_event_bytes: usize, now: Instant) -> Self {
+        Self::new(Source::Events(Framer::new(max_event_bytes)), dialect, now)
+    }
+
+    pub(super) fn whole(dialect: Dialect, now: Instant) -> Self {
+        Self::new(Source::Whole(Vec::new()), dialect, now)
+    }
+
+    fn new(source: Source, dialect: Dialect, now: Instant) -> Self {
+        Self {
+            source,
+            decoder: Decoder::new(dialect),
+            findings: Findings::default(),
+            event: Event::default(),
+            own: String::new(),
+            own_name: String::new(),
+            quiet_since: now,
+            content_since: now,
+            had_content: false,
+            marked_at: None,
+            over: false,
+        }
+    }
+
+    /// Takes bytes of the body from `input[range]` until an event is decoded; returns how many
+    ///
+    /// The findings of the event before must all have been given out.
+    pub(super) fn take(
+        &mut self,
+        input: &[u8],
+        range: Range<usize>,
+        max_body_bytes: usize,
+    ) -> Result<usize, ProtocolError> {
+        match &mut self.source {
+            Source::Events(framer) => {
+                let (consumed, event) = framer
+                    .next(&input[range.clone()])
+                    .map_err(|error| ProtocolError::EventTooLarge { limit: error.limit })?;
+                if let Some(event) = event {
+                    let place = |located| match located {
+                        Located::Input { start, end } => Place::Input(range.start + start..range.start + end),
+                        Located::Kept { .. } => Place::Framer(located),
+                    };
+                    self.event = Event { open: true, data: place(event.data), name: event.name.map(place) };
+                    self.decode(input)?;
+                }
+                Ok(consumed)
+            }
+            Source::Whole(body) => {
+                if body.len() + range.len() > max_body_bytes {
+                    return Err(ProtocolError::BodyTooLarge { limit: max_body_bytes });
+                }
+                body.extend_from_slice(&input[range.clone()]);
+                Ok(range.len())
+            }
+        }
+    }
+
+    /// The body is over: decodes what is left of it
+    ///
+    /// An event without its blank line counts only after a proper end, and only if it is whole
+    /// (rule STR-9). Returns whether one was taken.
+    pub(super) fn end(&mut self, proper: bool) -> Result<bool, ProtocolError> {
+        self.over = true;
+        match &mut self.source {
+            Source::Events(framer) => {
+                let Some(tail) = framer.tail().filter(|_| proper) else { return Ok(false) };
+                let Ok(data) = std::str::from_utf8(framer.bytes(&[], tail.data)) else { return Ok(false) };
+                if data != "[DONE]" && serde_json::from_str::<serde::de::IgnoredAny>(data).is_err() {
+                    return Ok(false);
+                }
+                let name = tail.name.map(Place::Framer);
+                self.event = Event { open: true, data: Place::Framer(tail.data), name };
+                self.decode(&[]).map(|()| true)
+            }
+            Source::Whole(body) => {
+                self.own = String::from_utf8_lossy(&std::mem::take(body)).into_owned();
+                if self.own.trim_ascii().is_empty() {
+                    return Ok(false);
+                }
+                self.findings.clear();
+                self.event = Event { open: true, ..Event::default() };
+                self.decoder.unary(&self.own, &mut self.findings).map_err(|error| malformed(&error, &self.own))?;
+                Ok(false)
+            }
+        }
+    }
+
+    fn decode(&mut self, input: &[u8]) -> Result<(), ProtocolError> {
+        self.findings.clear();
+        let Source::Events(framer) = &self.source else { return Ok(()) };
+        let bytes = match &self.event.data {
+            Place::Input(range) => &input[range.clone()],
+            Place::Framer(located) => framer.bytes(&[], *located),
+            Place::Own => self.own.as_bytes(),
+        };
+        let name = match &self.event.name {
+            Some(Place::Input(range)) => &input[range.clone()],
+            Some(Place::Framer(located)) => framer.bytes(&[], *located),
+            Some(Place::Own) | None => b"message",
+        };
+        let name = std::str::from_utf8(name).unwrap_or("message");
+        match std::str::from_utf8(bytes) {
+            Ok(data) => {
+                self.decoder.event(name, data, &mut self.findings).map_err(|error| malformed(&error, data))
+            }
+            Err(_) => {
+                // The replacement is made per event, so it is the same for any split of the bytes.
+                self.own = String::from_utf8_lossy(bytes).into_owned();
+                self.event.data = Place::Own;
+                self.decoder.event(name, &self.own, &mut self.findings).map_err(|error| malformed(&error, &self.own))
+            }
+        }
+    }
+
+    /// The next finding's place in [`StreamBody::findings`]
+    pub(super) fn next_finding(&mut self) -> Option<usize> {
+        self.findings.next_index()
+    }
+
+    /// Whether an event has been decoded and what it means for the turn's end is still to be asked
+    pub(super) fn close_event(&mut self) -> bool {
+        std::mem::take(&mut self.event.open)
+    }
+
+    pub(super) fn progress(&self) -> Progress {
+        self.decoder.progress()
+    }
+
+    /// The finding at `index`, with the data that its spans point into
+    pub(super) fn finding<'a>(&'a self, index: usize, input: &'a [u8]) -> (&'a Finding, &'a [u8]) {
+        (self.findings.get(index), self.place(&self.event.data, input))
+    }
+
+    /// Name and data of the present event
+    pub(super) fn raw_event<'a>(&'a self, input: &'a [u8]) -> (&'a str, &'a str) {
+        let name = match &self.event.name {
+            None => "message",
+            Some(Place::Own) => &self.own_name,
+            Some(place) => std::str::from_utf8(self.place(place, input)).unwrap_or("message"),
+        };
+        (name, std::str::from_utf8(self.place(&self.event.data, input)).unwrap_or(""))
+    }
+
+    /// Copies the present event out of `input`, which is about to go away, if it is still needed
+    pub(super) fn detach(&mut self, input: &[u8]) {
+        if self.findings.is_empty() {
+            return;
+        }
+        if let Place::Input(range) = &self.event.data {
+            self.own.clear();
+            self.own.push_str(std::str::from_utf8(&input[range.clone()]).unwrap_or(""));
+            self.event.data = Place::Own;
+        }
+        if let Some(Place::Input(range)) = &self.event.name {
+            self.own_name.clear();
+            self.own_name.push_str(std::str::from_utf8(&input[range.clone()]).unwrap_or("message"));
+            self.event.name = Some(Place::Own);
+        }
+    }
+
+    fn place<'a>(&'a self, place: &Place, input: &'a [u8]) -> &'a [u8] {
+        match (place, &self.source) {
+            (Place::Input(range), _) => &input[range.clone()],
+            (Place::Framer(located), Source::Events(framer)) => framer.bytes(&[], *located),
+            (Place::Own | Place::Framer(_), _) => self.own.as_bytes(),
+        }
+    }
+
+    /// The gap that `now` ends, without the consumer's own time
+    pub(super) fn gap(&self, now: Instant) -> Duration {
+        now - self.quiet_since
+    }
+}
+
+/// A body that cannot be read as its dialect
+pub(super) fn malformed(error: &Malformed, data: &str) -> ProtocolError {
+    ProtocolError::Malformed {
+        reason: error.reason.clone(),
+        snippet: ProtocolError::snippet(data.as_bytes()),
+    }
+}
