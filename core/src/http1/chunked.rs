@@ -1,0 +1,187 @@
+//! The chunked transfer coding (RFC 9112 7.1), without its trailer section.
+
+use std::ops::Range;
+
+use super::Http1Error;
+
+/// The longest line with a chunk size and its extensions, in bytes: 4 KiB
+pub const MAX_CHUNK_LINE_BYTES: u16 = 4 * 1024;
+
+/// Where in the chunk framing the next byte lies
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Chunked {
+    state: State,
+    /// The size read so far, then the bytes of data still to come
+    size: u64,
+    /// Bytes of the size line so far
+    line: u16,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// The first digit of a size
+    FirstDigit,
+    /// The further digits
+    Digits,
+    /// Blanks behind the size
+    Blanks,
+    /// Behind a semicolon
+    Extension,
+    /// The LF behind the CR that ends the size line
+    SizeLineFeed,
+    /// The data
+    Data,
+    /// The CR behind the data
+    DataCarriageReturn,
+    /// The LF behind that
+    DataLineFeed,
+}
+
+/// What was found in the framing
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Data, as a range of the input
+    Data(Range<usize>),
+    /// The last chunk's line: the trailer section follows
+    Last,
+}
+
+impl Chunked {
+    /// The front of a chunked body
+    pub(super) const fn new() -> Self {
+        Self { state: State::FirstDigit, size: 0, line: 0 }
+    }
+
+    /// Reads to the first data or the last chunk; `None` where the input ends before
+    pub(super) fn next(&mut self, input: &[u8]) -> Result<(usize, Option<Found>), Http1Error> {
+        let mut at = 0;
+        while let Some(&byte) = input.get(at) {
+            if self.state == State::Data {
+                let length = usize::try_from(self.size).unwrap_or(usize::MAX).min(input.len() - at);
+                self.size -= length as u64;
+                if self.size == 0 {
+                    self.state = State::DataCarriageReturn;
+                }
+                return Ok((at + length, Some(Found::Data(at..at + length))));
+            }
+            at += 1;
+            self.framing(byte)?;
+            if self.state == State::Data && self.size == 0 {
+                return Ok((at, Some(Found::Last)));
+            }
+        }
+        Ok((at, None))
+    }
+
+    /// Takes in one byte that is not data
+    fn framing(&mut self, byte: u8) -> Result<(), Http1Error> {
+        use State::{
+            Blanks, Data, DataCarriageReturn, DataLineFeed, Digits, Extension, FirstDigit, SizeLineFeed,
+        };
+        self.line += 1;
+        if self.line > MAX_CHUNK_LINE_BYTES {
+            return Err(Http1Error::ChunkLineTooLong);
+        }
+        self.state = match (self.state, byte) {
+            (FirstDigit | Digits, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
+                self.size = push_digit(self.size, byte)?;
+                Digits
+            }
+            (Digits | Blanks, b'\r') => SizeLineFeed,
+            (Digits | Blanks, b';') => Extension,
+            (Digits | Blanks, b' ' | b'\t') => Blanks,
+            (FirstDigit | Digits | Blanks, _) => return Err(Http1Error::BadChunkSize),
+            // A quoted value may hold semicolons but no line end, so what an extension says need
+            // not be read to find where it ends.
+            (Extension, b'\r') => SizeLineFeed,
+            (Extension, b'\t' | 0x20..=0x7E | 0x80..) => Extension,
+            (Extension, _) => return Err(Http1Error::BadChunkExtension),
+            (SizeLineFeed, b'\n') => {
+                self.line = 0;
+                Data
+            }
+            (SizeLineFeed, _) => return Err(Http1Error::BadChunkSize),
+            (DataCarriageReturn, b'\r') => DataLineFeed,
+            (DataLineFeed, b'\n') => {
+                *self = Self::new();
+                FirstDigit
+            }
+            (Data | DataCarriageReturn | DataLineFeed, _) => return Err(Http1Error::BadChunkEnd),
+        };
+        Ok(())
+    }
+}
+
+/// `size` with one more hexadecimal digit
+fn push_digit(size: u64, digit: u8) -> Result<u64, Http1Error> {
+    if size > u64::MAX >> 4 {
+        return Err(Http1Error::ChunkSizeOverflow);
+    }
+    let value = match digit {
+        b'0'..=b'9' => digit - b'0',
+        _ => (digit | 0x20) - b'a' + 10,
+    };
+    Ok(size << 4 | u64::from(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The data of a whole body, and what follows its last chunk line
+    fn decode(input: &[u8]) -> Result<(Vec<u8>, &[u8]), Http1Error> {
+        let mut chunked = Chunked::new();
+        let (mut data, mut at) = (Vec::new(), 0);
+        loop {
+            let (used, found) = chunked.next(&input[at..])?;
+            match found {
+                Some(Found::Data(range)) => data.extend_from_slice(&input[at..][range]),
+                Some(Found::Last) => return Ok((data, &input[at + used..])),
+                None => panic!("{:?} is not whole", input.escape_ascii().to_string()),
+            }
+            at += used;
+        }
+    }
+
+    #[test]
+    fn sizes_are_hexadecimal_in_either_case_with_leading_zeros() {
+        let body = b"a\r\n0123456789\r\n00B;x\r\nabcdefghijk\r\n0\r\nrest";
+        assert_eq!(decode(body), Ok((b"0123456789abcdefghijk".to_vec(), &b"rest"[..])));
+        let zeros = [&[b'0'; 40][..], b"1\r\nx\r\n0\r\n"].concat();
+        assert_eq!(decode(&zeros), Ok((b"x".to_vec(), &b""[..])));
+    }
+
+    #[test]
+    fn what_is_no_size_is_refused() {
+        for line in [
+            "\r\n", "-1\r\n", "+1\r\n", "0x1\r\n", "1_0\r\n", "1 1\r\n", "1\n", "1 \n", " 1\r\n", "1\rX", "g",
+        ] {
+            assert_eq!(decode(line.as_bytes()), Err(Http1Error::BadChunkSize), "{line:?}");
+        }
+        assert_eq!(decode(b"10000000000000000\r\n"), Err(Http1Error::ChunkSizeOverflow));
+    }
+
+    #[test]
+    fn the_largest_size_is_taken() {
+        let mut chunked = Chunked::new();
+        assert_eq!(chunked.next(b"ffffffffffffffff\r\nab"), Ok((20, Some(Found::Data(18..20)))));
+        assert_eq!(chunked.size, u64::MAX - 2);
+    }
+
+    #[test]
+    fn line_feeds_alone_are_refused_in_every_place() {
+        assert_eq!(decode(b"1;a\nb\r\n"), Err(Http1Error::BadChunkExtension));
+        assert_eq!(decode(b"1;a\rb"), Err(Http1Error::BadChunkSize));
+        assert_eq!(decode(b"1\r\nx\n0\r\n"), Err(Http1Error::BadChunkEnd));
+        assert_eq!(decode(b"1\r\nx\r0\r\n"), Err(Http1Error::BadChunkEnd));
+        assert_eq!(decode(b"1\r\nxy\r\n0\r\n"), Err(Http1Error::BadChunkEnd));
+    }
+
+    #[test]
+    fn the_size_line_is_bounded() {
+        let longest = usize::from(MAX_CHUNK_LINE_BYTES);
+        let line = |length: usize| [b"0;", &vec![b'x'; length - 4][..], b"\r\n"].concat();
+        assert_eq!(decode(&line(longest)), Ok((Vec::new(), &b""[..])));
+        assert_eq!(decode(&line(longest + 1)), Err(Http1Error::ChunkLineTooLong));
+    }
+}
