@@ -27,6 +27,8 @@ pub(super) struct Attempt {
     pub(super) peer_end: Option<PeerEnd>,
     /// Bytes of the body at the front of the input, already out of their transfer coding
     pub(super) body_left: usize,
+    /// The response ended properly, with nothing after it, on a connection that may live on
+    pub(super) reusable: bool,
     pub(super) record: AttemptRecord,
 }
 
@@ -78,6 +80,7 @@ impl Attempt {
             head: None,
             peer_end: None,
             body_left: 0,
+            reusable: false,
             record: AttemptRecord {
                 number,
                 began: now,

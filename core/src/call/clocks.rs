@@ -141,7 +141,8 @@ impl Call {
     }
 }
 
-fn stream_of(attempt: &Attempt) -> Option<&StreamBody> {
+/// The stream that an attempt reads, if it reads one
+pub(super) fn stream_of(attempt: &Attempt) -> Option<&StreamBody> {
     match &attempt.phase {
         AttemptPhase::Stream(stream) => Some(stream),
         AttemptPhase::Connecting

@@ -1,5 +1,7 @@
 //! How an attempt ends: with another one, or with the outcome of the call.
 
+use std::time::Duration;
+
 use http::HeaderMap;
 
 use super::attempt::{Attempt, AttemptPhase};
@@ -9,9 +11,10 @@ use super::{Call, Inner, Pause};
 use crate::dialect::finish::{self, Ending as TurnEnding};
 use crate::dialect::provider_error;
 use crate::http1::ResponseHead;
+use crate::dialect::provider_error::ProviderError;
 use crate::outcome::{
-    Billing, CallError, Completion, Ending, ErrorKind, Note, Outcome, Phase, ProtocolError, Reason, StatusError,
-    Truncation,
+    AttemptRecord, Billing, CallError, Completion, Ending, ErrorKind, Note, Outcome, Phase, ProtocolError, Reason,
+    Span, SpanKind, StatusError, Timeline, Truncation,
 };
 use crate::retry::class::{self, Class};
 use crate::retry::retry_after;
@@ -58,8 +61,8 @@ impl Call {
         &mut self,
         kind: &ErrorKind,
         headers: &HeaderMap,
-        retry_after: Option<std::time::Duration>,
-    ) -> Option<std::time::Duration> {
+        retry_after: Option<Duration>,
+    ) -> Option<Duration> {
         let may_retry = match self.request.retries {
             Retries::Allowed => self.billing < Billing::Delivered,
             Retries::UnlessBilled => self.billing < Billing::MaybeBilled,
@@ -172,16 +175,24 @@ impl Call {
         matches!(&self.inner, Inner::Attempting(attempt) if matches!(attempt.phase, AttemptPhase::Refused(_)))
     }
 
-    /// Closes the attempt, if there is one, and returns the head of its response
+    /// Closes the attempt or pause, if there is one, and returns the head of its response
     fn end_attempt(&mut self, reason: Reason) -> Option<ResponseHead> {
         self.span(reason);
+        let whole = self.request.head.len() + self.request.body.len();
         match std::mem::replace(&mut self.inner, Inner::Idle) {
             Inner::Attempting(attempt) => {
-                let Attempt { id, head, mut record, connect_pending, .. } = *attempt;
-                record.ended = self.now;
-                record.reason = reason;
-                self.timeline.attempt(record);
-                None
+                let mode = if attempt.reusable && attempt.sent == whole && attempt.write_failed.is_none() {
+                    CloseMode::Keep
+                } else {
+                    CloseMode::Abort
+                };
+                // A connection that was not yet asked for need not be closed.
+                if self.connect.take().is_none() {
+                    self.close = Some((attempt.id, mode));
+                }
+                let Attempt { head, record, .. } = *attempt;
+                self.timeline.attempt(AttemptRecord { ended: self.now, reason, ..record });
+                head
             }
             Inner::Pausing(pause) => {
                 self.pause_span(&pause, reason);
@@ -191,8 +202,104 @@ impl Call {
         }
     }
 
-    fn finish_with(&mut self, kind: ErrorKind, retry_after: Option<std::time::Duration>) {
+    fn pause_span(&mut self, pause: &Pause, reason: Reason) {
+        self.timeline.span(Span {
+            attempt: self.attempts_made,
+            kind: SpanKind::Backoff,
+            began: pause.began,
+            ended: self.now,
+            reason,
+        });
+    }
+
+    fn finish_well(&mut self, ending: Ending, head: Option<ResponseHead>, body: Vec<u8>) {
+        let (status, headers) = head.map_or_else(Default::default, |head| (head.status, head.headers));
+        let turn = std::mem::take(&mut self.assembly.turn);
+        self.finish(Ok(Completion { ending, turn, status, headers, body: body.into() }));
+    }
+
+    fn finish_with(&mut self, kind: ErrorKind, retry_after: Option<Duration>) {
         let turn = std::mem::take(&mut self.assembly.turn);
         self.finish(Err(CallError { kind, billing: self.billing, turn, retry_after }));
+    }
+
+    fn finish(&mut self, result: Result<Completion, CallError>) {
+        let mut timeline = std::mem::replace(&mut self.timeline, Timeline::new(0, self.now));
+        timeline.ended = self.now;
+        self.item_out = false;
+        self.inner = Inner::Ending(Box::new(Outcome { result, timeline }));
+    }
+
+    /// Blanks the call's credentials wherever the peer's words are quoted (rule END-5)
+    fn blank_credentials(&self, kind: &mut ErrorKind) {
+        let mut blank = |text: &mut String| self.credentials.blank(text);
+        match kind {
+            ErrorKind::Status(StatusError { provider: Some(provider), .. }) | ErrorKind::InBand(provider) => {
+                blank(&mut provider.message);
+                for text in [&mut provider.kind, &mut provider.code, &mut provider.request_id].into_iter().flatten() {
+                    blank(text);
+                }
+            }
+            ErrorKind::Blocked { reason } => blank(reason),
+            ErrorKind::Protocol(ProtocolError::ContentType { content_type, snippet }) => {
+                blank(content_type);
+                blank(snippet);
+            }
+            ErrorKind::Protocol(ProtocolError::Malformed { reason, snippet }) => {
+                blank(reason);
+                blank(snippet);
+            }
+            ErrorKind::Protocol(ProtocolError::ContentEncoding(encoding)) => blank(encoding),
+            ErrorKind::Transport(failure) => blank(&mut failure.message),
+            ErrorKind::Status(_)
+            | ErrorKind::Timeout(_)
+            | ErrorKind::Truncated(_)
+            | ErrorKind::Empty
+            | ErrorKind::Protocol(_)
+            | ErrorKind::Cancelled
+            | ErrorKind::Consumer(_) => {}
+        }
+    }
+}
+
+/// Whether another attempt may mend this (rule RTY-1); the gates before it are in [`Call::pause`]
+fn is_retryable(kind: &ErrorKind, headers: &HeaderMap) -> bool {
+    let class = |provider: Option<&ProviderError>| provider.map(class::error_class);
+    match kind {
+        ErrorKind::Status(error) => match (class(error.provider.as_ref()), class::x_should_retry(headers)) {
+            (Some(Class::Quota), _) => false,
+            (_, Some(should_retry)) => should_retry,
+            (_, None) => class::status_class(error.status) == Class::Retry,
+        },
+        ErrorKind::InBand(provider) => class(Some(provider)) == Some(Class::Retry),
+        ErrorKind::Timeout(timeout) => matches!(timeout.phase, Phase::Connect | Phase::Request),
+        ErrorKind::Transport(_) | ErrorKind::Empty | ErrorKind::Truncated(_) => true,
+        ErrorKind::Blocked { .. } | ErrorKind::Protocol(_) | ErrorKind::Cancelled | ErrorKind::Consumer(_) => false,
+    }
+}
+
+/// The note for a failure that a terminal state turns into noise; `None` for one that still counts
+fn teardown_noise(kind: &ErrorKind) -> Option<Note> {
+    match kind {
+        ErrorKind::Timeout(_) => Some(Note::HeldOpen),
+        ErrorKind::Transport(_) | ErrorKind::Truncated(_) | ErrorKind::Empty => Some(Note::UncleanEnd),
+        ErrorKind::Protocol(_) => Some(Note::NoiseAfterEnd),
+        ErrorKind::Cancelled => Some(Note::CancelledAfterEnd),
+        ErrorKind::Status(_) | ErrorKind::InBand(_) | ErrorKind::Blocked { .. } | ErrorKind::Consumer(_) => None,
+    }
+}
+
+fn reason_of(kind: &ErrorKind) -> Reason {
+    match kind {
+        ErrorKind::Timeout(timeout) => Reason::Bound(timeout.setting),
+        ErrorKind::Status(error) => Reason::Status(error.status.as_u16()),
+        ErrorKind::InBand(_) => Reason::InBand,
+        ErrorKind::Truncated(_) => Reason::Ended,
+        ErrorKind::Empty => Reason::Empty,
+        ErrorKind::Blocked { .. } => Reason::Blocked,
+        ErrorKind::Transport(failure) => Reason::Failed(failure.stage),
+        ErrorKind::Protocol(_) => Reason::Protocol,
+        ErrorKind::Cancelled => Reason::Cancelled,
+        ErrorKind::Consumer(_) => Reason::Consumer,
     }
 }

@@ -5,6 +5,7 @@
 //! | `request` | [`Request`]: what a call asks for, checked when it is built |
 //! | `event` | what the machine is told, asks for and delivers; its timers and states |
 //! | `attempt` | one connection, the request going out, the response coming in |
+//! | `assembly` | the answer as it is put together, within its cap |
 //! | `stream` | the layers under a stream: framing, dialect, findings |
 //! | `response` | head and body of the response: what each part means for the call |
 //! | `clocks` | every deadline, derived from the state; what their expiry does |
@@ -13,6 +14,7 @@
 //!
 #![doc = include_str!("states.md")]
 
+mod assembly;
 mod attempt;
 mod clocks;
 mod credentials;
@@ -31,8 +33,10 @@ use crate::config::RequestConfig;
 use crate::http1::{Limits, ResponseDecoder};
 use crate::machine::{Event, Interest, IoFailure, Machine, Misuse, Stage, Step, Tail, Wait};
 use crate::outcome::{Billing, ErrorKind, Outcome, Timeline, Turn};
+use crate::retry::backoff::Backoff;
 use crate::time::Instant;
 
+use assembly::Assembly;
 use attempt::{Attempt, AttemptPhase, PeerEnd, Transport};
 use credentials::Credentials;
 pub use event::{AttemptId, CloseMode, Command, Fact, Item, State, Timer};
@@ -57,6 +61,7 @@ pub struct Call {
     credentials: Credentials,
     unix_at_origin: Duration,
     rng: fastrand::Rng,
+    backoff: Backoff,
 
     /// The latest instant that any event carried
     now: Instant,
@@ -72,9 +77,9 @@ pub struct Call {
     billing: Billing,
     /// The consumer has not come back since the last item
     item_out: bool,
-    turn: Turn,
-    /// Bytes that the turn holds
-    turn_bytes: usize,
+    /// When the first of the items came that the consumer now has
+    item_out_since: Instant,
+    assembly: Assembly,
     timeline: Timeline,
     tail: Tail,
 }
@@ -104,6 +109,7 @@ impl Call {
             credentials: Credentials::of(&request.headers, &request.target),
             unix_at_origin: env.unix_at_origin,
             rng: fastrand::Rng::with_seed(env.seed),
+            backoff: Backoff::default(),
             now,
             began: now,
             inner: Inner::Idle,
@@ -114,8 +120,8 @@ impl Call {
             attempts_made: 0,
             billing: Billing::NotSent,
             item_out: false,
-            turn: Turn::default(),
-            turn_bytes: 0,
+            item_out_since: now,
+            assembly: Assembly::default(),
             timeline: Timeline::new(env.seed, now),
             tail: Tail::default(),
             request,
@@ -151,7 +157,7 @@ impl Call {
 
     /// The answer as far as it came
     pub fn turn(&self) -> &Turn {
-        &self.turn
+        &self.assembly.turn
     }
 
     /// Bytes that came in the present attempt, and since when nothing has come; for a live display
@@ -310,13 +316,17 @@ impl Call {
     }
 
     fn taken(&mut self) {
-        self.item_out = false;
-        let now = self.now;
+        if !std::mem::take(&mut self.item_out) {
+            return;
+        }
+        let (now, away) = (self.now, self.now - self.item_out_since);
         if let Inner::Attempting(attempt) = &mut self.inner
             && let Some(stream) = attempt.stream()
         {
+            // The idle clock restarts (rule STR-3); the content clocks only leave out the consumer's
+            // own time, or a keep-alive that is delivered would restart them.
             stream.quiet_since = now;
-            stream.content_since = now;
+            stream.content_since = stream.content_since + away;
         }
     }
 
@@ -406,7 +416,7 @@ impl Machine for Call {
                 }
             }
             match self.advance(input, used) {
-                Delivery::None => {}
+                Delivery::Nothing => {}
                 Delivery::Dry => return Step::Wait(self.wait()),
                 delivery @ (Delivery::Delta(_) | Delivery::Unknown | Delivery::Finished) => break delivery,
             }

@@ -3,23 +3,25 @@
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, StatusCode};
 
-use super::attempt::{Attempt, AttemptPhase, PeerEnd, Transport};
+use super::assembly::Absorbed;
+use super::attempt::{AttemptPhase, PeerEnd, Transport};
 use super::event::Item;
 use super::request::Shape;
 use super::stream::{StreamBody, malformed};
+use super::clocks::stream_of;
 use super::{Call, Inner};
-use crate::dialect::findings::{Finding, Findings};
+use crate::dialect::findings::Findings;
 use crate::dialect::{Decode, Decoder, Dialect, Progress};
 use crate::http1::{Part, ResponseHead};
 use crate::machine::{Ended, FailureKind, IoFailure, Stage, Step};
-use crate::outcome::{Billing, Choice, ErrorKind, Note, ProtocolError, Reason, Span, ToolCall, Truncation};
+use crate::outcome::{Billing, ErrorKind, Note, ProtocolError, Reason, Span, Truncation};
 use crate::time::Instant;
 
 /// What one round of [`Call::advance`] came to
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Delivery {
     /// Something happened; go round again
-    None,
+    Nothing,
     /// The input is used up
     Dry,
     /// A delta, by its place among the findings
@@ -34,23 +36,26 @@ impl Call {
     /// Goes on with the present attempt: one finding, one event, or one part of the response
     pub(super) fn advance(&mut self, input: &[u8], used: &mut usize) -> Delivery {
         let max_body_bytes = self.config.max_body_bytes();
-        let Inner::Attempting(attempt) = &mut self.inner else { return Delivery::None };
+        let Inner::Attempting(attempt) = &mut self.inner else { return Delivery::Nothing };
         if let Some(stream) = attempt.stream() {
             if let Some(index) = stream.next_finding() {
-                return self.found(index);
+                return self.found(index, input);
             }
             if stream.close_event() {
                 return self.event_over();
             }
             if stream.over {
                 self.body_concluded();
-                return Delivery::None;
+                return Delivery::Nothing;
             }
         }
         if attempt.body_left > 0 {
             let range = *used..*used + attempt.body_left;
             let taken = match &mut attempt.phase {
-                AttemptPhase::Stream(stream) => stream.take(input, range, max_body_bytes),
+                AttemptPhase::Stream(stream) => stream.take(input, range, max_body_bytes).map(|(taken, event)| {
+                    attempt.record.events += u64::from(event);
+                    taken
+                }),
                 AttemptPhase::Unary(body) if body.len() + range.len() > max_body_bytes => {
                     Err(ProtocolError::BodyTooLarge { limit: max_body_bytes })
                 }
@@ -63,7 +68,7 @@ impl Call {
                     body.extend_from_slice(&input[range.start..range.start + room]);
                     if room < range.len() {
                         self.refused_body_ended(false);
-                        return Delivery::None;
+                        return Delivery::Nothing;
                     }
                     Ok(range.len())
                 }
@@ -73,13 +78,10 @@ impl Call {
                 Ok(taken) => {
                     *used += taken;
                     attempt.body_left -= taken;
-                    if attempt.stream().is_some_and(|stream| stream.is_event_open()) {
-                        attempt.record.events += 1;
-                    }
                 }
                 Err(error) => self.broken(error),
             }
-            return Delivery::None;
+            return Delivery::Nothing;
         }
         if let Transport::Http1(http) = &mut attempt.http {
             match http.next(&input[*used..]) {
@@ -91,32 +93,33 @@ impl Call {
                     } else {
                         *used += consumed;
                     }
-                    self.part(part);
-                    return Delivery::None;
+                    let surplus = *used < input.len();
+                    self.part(part, surplus);
+                    return Delivery::Nothing;
                 }
                 Err(error) => {
                     self.broken(error.into());
-                    return Delivery::None;
+                    return Delivery::Nothing;
                 }
             }
         }
         match attempt.peer_end.take() {
             Some(end) => {
                 self.connection_ended(end);
-                Delivery::None
+                Delivery::Nothing
             }
             None => Delivery::Dry,
         }
     }
 
-    fn part(&mut self, part: Part) {
+    fn part(&mut self, part: Part, surplus: bool) {
         match part {
             // The head of the response is still to come, and its clock runs on (rule STR-1).
             Part::Interim(_) | Part::Body(_) => {}
             Part::Head(head) => self.head_arrived(head),
             Part::End(end) => {
                 if let Inner::Attempting(attempt) = &mut self.inner {
-                    attempt.reusable = end.reusable;
+                    attempt.reusable = end.reusable && !surplus;
                 }
                 self.body_ended(true);
             }
@@ -272,7 +275,8 @@ impl Call {
             return if proper { self.broken(malformed(&error, &text)) } else { self.truncated("no TLS close_notify".into()) };
         }
         while let Some(index) = findings.next_index() {
-            if let Err(kind) = self.absorb(findings.get(index), &findings, text.as_bytes()) {
+            let finding = findings.get(index);
+            if let Err(kind) = self.assembly.absorb(finding, &findings, text.as_bytes(), usize::MAX) {
                 return self.fail(kind);
             }
         }
@@ -281,29 +285,26 @@ impl Call {
     }
 
     /// One finding of a stream
-    fn found(&mut self, index: usize) -> Delivery {
+    fn found(&mut self, index: usize, input: &[u8]) -> Delivery {
+        let max_body_bytes = self.config.max_body_bytes();
         let now = self.now;
-        let Inner::Attempting(attempt) = &mut self.inner else { return Delivery::None };
-        let Some(stream) = attempt.stream() else { return Delivery::None };
-        match stream.findings.get(index) {
-            Finding::Text { .. }
-            | Finding::Reasoning { .. }
-            | Finding::Refusal { .. }
-            | Finding::ToolCall { .. }
-            | Finding::ToolArguments { .. } => {
-                stream.extended(now);
+        let Inner::Attempting(attempt) = &mut self.inner else { return Delivery::Nothing };
+        let Some(stream) = attempt.stream() else { return Delivery::Nothing };
+        let (finding, data) = stream.finding(index, input);
+        match self.assembly.absorb(finding, &stream.findings, data, max_body_bytes) {
+            Ok(Absorbed::Delta) => {
+                stream.content_since = now;
+                stream.had_content = true;
+                stream.event_extends = true;
+                attempt.record.deltas += 1;
+                self.billing = Billing::Delivered;
                 Delivery::Delta(index)
             }
-            Finding::Unknown => Delivery::Unknown,
-            Finding::Opened { .. }
-            | Finding::Finish { .. }
-            | Finding::Identity { .. }
-            | Finding::Usage(_)
-            | Finding::Error(_)
-            | Finding::Blocked(_) => {
-                let finding = stream.findings.get(index).clone();
-                let resolved = finding.owned_spans(&stream.findings);
-                Delivery::None
+            Ok(Absorbed::Unknown) => Delivery::Unknown,
+            Ok(Absorbed::Silent) => Delivery::Nothing,
+            Err(kind) => {
+                self.fail(kind);
+                Delivery::Nothing
             }
         }
     }
@@ -311,37 +312,98 @@ impl Call {
     /// All findings of an event are out: what it means for the turn's end
     fn event_over(&mut self) -> Delivery {
         let now = self.now;
-        let Inner::Attempting(attempt) = &mut self.inner else { return Delivery::None };
-        let Some(stream) = attempt.stream() else { return Delivery::None };
-        let extended = std::mem::take(&mut stream.extended_by_event);
+        let Inner::Attempting(attempt) = &mut self.inner else { return Delivery::Nothing };
+        let Some(stream) = attempt.stream() else { return Delivery::Nothing };
+        let extended = std::mem::take(&mut stream.event_extends);
         match (stream.progress(), stream.marked_at) {
             (Progress::Ended, _) => {
-                self.complete(Reason::Sentinel);
-                Delivery::None
+                let reason = if stream.over { Reason::EndOfBody } else { Reason::Sentinel };
+                self.complete(reason);
+                Delivery::Nothing
             }
-            (Progress::Marked, Some(_)) if !extended => Delivery::None,
+            (Progress::Marked, Some(_)) if !extended => Delivery::Nothing,
             (Progress::Marked, marked_at) => {
                 if marked_at.is_none() {
                     self.span(Reason::Marker);
                 }
-                if let Inner::Attempting(attempt) = &mut self.inner
-                    && let Some(stream) = attempt.stream()
-                {
-                    stream.marked_at = Some(now);
-                }
+                self.mark(Some(now));
                 Delivery::Finished
             }
             // A choice that was not known before goes on: the mark is taken back.
             (Progress::Open, Some(_)) => {
                 self.span(Reason::Done);
-                if let Inner::Attempting(attempt) = &mut self.inner
-                    && let Some(stream) = attempt.stream()
-                {
-                    stream.marked_at = None;
-                }
-                Delivery::None
+                self.mark(None);
+                Delivery::Nothing
             }
-            (Progress::Open, None) => Delivery::None,
+            (Progress::Open, None) => Delivery::Nothing,
         }
     }
+
+    fn mark(&mut self, marked_at: Option<Instant>) {
+        if let Inner::Attempting(attempt) = &mut self.inner
+            && let Some(stream) = attempt.stream()
+        {
+            stream.marked_at = marked_at;
+        }
+    }
+
+    /// Hands out what [`Call::advance`] came to; the consumer has it from now on
+    pub(super) fn deliver<'s>(&'s mut self, delivery: Delivery, input: &'s [u8]) -> Step<'s, Self> {
+        if !self.item_out {
+            self.item_out = true;
+            self.item_out_since = self.now;
+        }
+        let item = match (delivery, &self.inner) {
+            (Delivery::Delta(index), Inner::Attempting(attempt)) => stream_of(attempt).and_then(|stream| {
+                let (finding, data) = stream.finding(index, input);
+                finding.delta(&stream.findings, data).map(Item::Delta)
+            }),
+            (Delivery::Unknown, Inner::Attempting(attempt)) => stream_of(attempt).map(|stream| {
+                let (name, data) = stream.raw_event(input);
+                Item::Unknown { name, data }
+            }),
+            _ => None,
+        };
+        Step::Deliver(item.unwrap_or(Item::Finished(&self.assembly.turn)))
+    }
+}
+
+/// Whether a response of that status can hold an answer
+///
+/// 204 has no body, so it is none where a dialect says what the body means (rule STR-10).
+fn is_answer(status: StatusCode, dialect: Option<Dialect>) -> bool {
+    status.is_success() && (dialect.is_none() || status != StatusCode::NO_CONTENT)
+}
+
+/// What kind of body a content type promises
+enum Media {
+    /// Events, or whatever the dialect frames them in
+    Events,
+    /// One JSON document
+    Json,
+    /// Something that cannot hold an answer, such as a login page
+    Foreign,
+}
+
+fn media(headers: &HeaderMap) -> Media {
+    let Some(content_type) = content_type(headers) else { return Media::Events };
+    let essence = content_type.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
+    match essence.as_str() {
+        "application/json" => Media::Json,
+        "text/html" | "application/xhtml+xml" | "application/xml" | "text/xml" | "text/css" | "text/javascript" => {
+            Media::Foreign
+        }
+        other if ["image/", "audio/", "video/", "font/"].iter().any(|kind| other.starts_with(kind)) => Media::Foreign,
+        // Servers mislabel event streams as text/plain and worse; the framing tells.
+        _ => Media::Events,
+    }
+}
+
+/// The content type as the server gave it
+pub(super) fn content_type(headers: &HeaderMap) -> Option<String> {
+    field(headers, &CONTENT_TYPE)
+}
+
+fn field(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).trim().to_owned())
 }

@@ -25,6 +25,8 @@ pub(super) struct StreamBody {
     pub(super) content_since: Instant,
     /// Whether any event extended the answer
     pub(super) had_content: bool,
+    /// Whether the present event does
+    pub(super) event_extends: bool,
     /// The completion marker, if it stands
     pub(super) marked_at: Option<Instant>,
     /// The body is over, and what was left of it has been decoded
@@ -76,12 +78,14 @@ impl StreamBody {
             quiet_since: now,
             content_since: now,
             had_content: false,
+            event_extends: false,
             marked_at: None,
             over: false,
         }
     }
 
-    /// Takes bytes of the body from `input[range]` until an event is decoded; returns how many
+    /// Takes bytes of the body from `input[range]` until an event is decoded; returns how many, and
+    /// whether one was
     ///
     /// The findings of the event before must all have been given out.
     pub(super) fn take(
@@ -89,7 +93,7 @@ impl StreamBody {
         input: &[u8],
         range: Range<usize>,
         max_body_bytes: usize,
-    ) -> Result<usize, ProtocolError> {
+    ) -> Result<(usize, bool), ProtocolError> {
         match &mut self.source {
             Source::Events(framer) => {
                 let (consumed, event) = framer
@@ -103,14 +107,14 @@ impl StreamBody {
                     self.event = Event { open: true, data: place(event.data), name: event.name.map(place) };
                     self.decode(input)?;
                 }
-                Ok(consumed)
+                Ok((consumed, self.event.open))
             }
             Source::Whole(body) => {
                 if body.len() + range.len() > max_body_bytes {
                     return Err(ProtocolError::BodyTooLarge { limit: max_body_bytes });
                 }
                 body.extend_from_slice(&input[range.clone()]);
-                Ok(range.len())
+                Ok((range.len(), false))
             }
         }
     }
