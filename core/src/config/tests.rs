@@ -2,6 +2,8 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use proptest::prelude::*;
+use serde::Deserialize;
+use serde::de::value::MapDeserializer;
 
 use super::*;
 use crate::time::Bound;
@@ -242,6 +244,18 @@ fn overrides_are_read_from_maps() {
         let refusal = read(json).unwrap_err();
         assert!(refusal.starts_with(message), "{refusal}");
     }
+}
+
+#[test]
+fn floats_that_json_lacks_are_read_where_a_format_has_them() {
+    let read = |seconds: f64| {
+        let map = [("tool_timeout", seconds)].into_iter();
+        Overrides::deserialize(MapDeserializer::<_, serde::de::value::Error>::new(map))
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(read(f64::INFINITY), Ok(Overrides::new().tool_timeout(Bound::Unbounded)));
+    assert!(read(f64::NAN).unwrap_err().starts_with("tool_timeout cannot be NaN: it takes seconds over 0"));
+    assert!(read(1e10).unwrap_err().starts_with("tool_timeout cannot be 10000000000: it takes seconds"));
 }
 
 #[test]
