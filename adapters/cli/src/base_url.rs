@@ -58,6 +58,8 @@ impl BaseUrl {
         let host = authority.host();
         let port = match authority.as_str()[host.len()..].strip_prefix(':') {
             None => default_port(tls),
+            // The parser of `u16` takes a plus sign.
+            Some(port) if port.starts_with('+') => return Err(UrlError::Port),
             Some(port) => port.parse().ok().filter(|port| *port > 0).ok_or(UrlError::Port)?,
         };
         let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
@@ -125,6 +127,7 @@ mod tests {
             ("http://h:0", UrlError::Port),
             ("http://h:65536", UrlError::Port),
             ("http://h:", UrlError::Port),
+            ("http://h:+80", UrlError::Port),
             ("http://[::g]", UrlError::Ipv6),
             ("http://[::1", UrlError::Malformed),
             ("http://h/v1?key=k", UrlError::Query),
