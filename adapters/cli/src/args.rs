@@ -1,0 +1,261 @@
+//! The command line.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use steadfast::config::{Field, Overrides, RequestConfig};
+
+use crate::exit::Exit;
+use crate::provider::{PROFILES, Provider};
+use crate::usage::UsageError;
+
+/// LLM calls that end: every wait bounded, every failure typed
+#[derive(Debug, Parser)]
+#[command(name = "steadfast", version, arg_required_else_help = true, after_help = exit_codes())]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Send a prompt to a model and print its answer as it comes
+    #[command(after_help = CALL_EXAMPLES, after_long_help = call_long_help())]
+    Call(CallArgs),
+    /// Play the failures of real providers on loopback sockets, and check how each call ends
+    #[command(after_help = DEMO_EXAMPLES, after_long_help = format!("{DEMO_EXAMPLES}\n{}", exit_codes()))]
+    Demo(DemoArgs),
+    /// Serve a scenario's script over HTTP, for any client
+    #[command(after_help = MOCK_EXAMPLES, after_long_help = format!("{MOCK_EXAMPLES}\n{}", exit_codes()))]
+    Mock(MockArgs),
+}
+
+#[derive(Args, Debug, Default)]
+pub(crate) struct CallArgs {
+    /// What to ask
+    pub(crate) prompt: String,
+
+    /// Whose API to speak; without it, the first provider whose key is set
+    #[arg(long, value_enum)]
+    pub(crate) provider: Option<Provider>,
+
+    /// Where the API is, instead of the provider's own address; a key that is set is sent there
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+
+    /// Which model to ask, instead of the provider's default
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+
+    /// Change a setting: seconds, `inf`, or a whole number; can be given more than once
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) config: Vec<String>,
+
+    /// Ask for the answer in one piece
+    #[arg(long)]
+    pub(crate) no_stream: bool,
+
+    /// Print the outcome as JSON instead of the text
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Print on stderr what happened when
+    #[arg(long)]
+    pub(crate) timeline: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DemoArgs {
+    /// Play only the scenario of that name; can be given more than once
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Vec<String>,
+
+    /// Print the scenarios' names, and play none
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    /// Print the results as JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct MockArgs {
+    /// The scenario file to serve
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: PathBuf,
+
+    /// The port on 127.0.0.1; 0 takes a free one
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) port: u16,
+}
+
+impl CallArgs {
+    /// What `--config` says, in the order given
+    pub(crate) fn overrides(&self) -> Result<Overrides, UsageError> {
+        let mut overrides = Overrides::new();
+        for setting in &self.config {
+            let (name, value) = setting.split_once('=').ok_or(UsageError::NotASetting)?;
+            overrides.set(name.trim(), value)?;
+        }
+        Ok(overrides)
+    }
+}
+
+const CALL_EXAMPLES: &str = "\
+Examples:
+  steadfast call \"Say hello.\"
+  steadfast call --provider anthropic --timeline \"Say hello.\"
+  steadfast call --base-url http://127.0.0.1:8080/v1 --model smollm2 \"Say hello.\"
+  steadfast call --config stream_idle_timeout=20 --config max_attempts=1 --json \"Say hello.\"
+";
+
+const DEMO_EXAMPLES: &str = "\
+Examples:
+  steadfast demo
+  steadfast demo --list
+  steadfast demo --only stream-mute-after-delta
+";
+
+const MOCK_EXAMPLES: &str = "\
+Examples:
+  steadfast mock --script tests/scenarios/stream-mute-after-delta.toml
+  steadfast mock --script FILE --port 8099
+";
+
+fn call_long_help() -> String {
+    let mut help = format!("{CALL_EXAMPLES}\nProviders:\n");
+    for profile in &PROFILES {
+        let keys = profile.keys.join(" or ");
+        _ = writeln!(help, "  {:<10} {} [{}; {keys}]", profile.name, profile.base_url, profile.model);
+    }
+    help.push_str("  With no provider, no base URL and no key, an embedded provider answers.\n\n");
+    help.push_str("Settings (--config), with their defaults:\n");
+    let defaults = RequestConfig::default();
+    for field in Field::ALL {
+        _ = writeln!(help, "  {:<22} {:>8}  {}", field.name(), defaults.get(field), field.about());
+    }
+    format!("{help}\n{}", exit_codes())
+}
+
+fn exit_codes() -> String {
+    let mut help = String::from("Exit codes:\n");
+    for exit in Exit::ALL {
+        _ = writeln!(help, "  {:>3}  {}", exit.code(), exit.meaning());
+    }
+    help
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    fn call(arguments: &[&str]) -> CallArgs {
+        let arguments = ["steadfast", "call"].iter().chain(arguments);
+        match Cli::try_parse_from(arguments).unwrap().command {
+            Command::Call(call) => call,
+            other @ (Command::Demo(_) | Command::Mock(_)) => panic!("{other:?}"),
+        }
+    }
+
+    fn refusal(arguments: &[&str]) -> clap::Error {
+        Cli::try_parse_from(["steadfast"].iter().chain(arguments)).unwrap_err()
+    }
+
+    fn long_help(name: &str) -> String {
+        let mut command = Cli::command();
+        command.build();
+        command.find_subcommand_mut(name).unwrap().render_long_help().to_string()
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_flag_of_call_is_read() {
+        let args = call(&[
+            "--provider",
+            "gemini",
+            "--base-url",
+            "http://h",
+            "--model",
+            "m",
+            "--config",
+            "connect_timeout=1.5",
+            "--config",
+            "max_attempts=2",
+            "--config",
+            " connect_timeout = inf",
+            "--no-stream",
+            "--json",
+            "--timeline",
+            "Hi.",
+        ]);
+        assert_eq!(args.prompt, "Hi.");
+        assert_eq!(args.provider, Some(Provider::Gemini));
+        assert_eq!(args.base_url.as_deref(), Some("http://h"));
+        assert_eq!(args.model.as_deref(), Some("m"));
+        assert!(args.no_stream && args.json && args.timeline);
+        let expected = Overrides::new().connect_timeout(f64::INFINITY).max_attempts(2);
+        assert_eq!(args.overrides().unwrap(), expected);
+    }
+
+    #[test]
+    fn demo_and_mock_are_read() {
+        let parsed =
+            Cli::try_parse_from(["steadfast", "demo", "--only", "a", "--only", "b", "--list", "--json"]);
+        let Command::Demo(demo) = parsed.unwrap().command else { panic!("not demo") };
+        assert_eq!(demo.only, ["a", "b"]);
+        assert!(demo.list && demo.json);
+        let parsed = Cli::try_parse_from(["steadfast", "mock", "--script", "f.toml"]);
+        let Command::Mock(mock) = parsed.unwrap().command else { panic!("not mock") };
+        assert_eq!((mock.script, mock.port), (PathBuf::from("f.toml"), 0));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_a_usage_error() {
+        let cases: [(&[&str], ErrorKind); 6] = [
+            (&["call"], ErrorKind::MissingRequiredArgument),
+            (&["call", "--provider", "acme", "Hi."], ErrorKind::InvalidValue),
+            (&["call", "--frobnicate", "Hi."], ErrorKind::UnknownArgument),
+            (&["mock"], ErrorKind::MissingRequiredArgument),
+            (&["mock", "--script", "f", "--port", "65536"], ErrorKind::ValueValidation),
+            (&["frobnicate"], ErrorKind::InvalidSubcommand),
+        ];
+        for (arguments, kind) in cases {
+            let error = refusal(arguments);
+            assert_eq!((error.kind(), error.exit_code()), (kind, i32::from(Exit::Usage.code())));
+        }
+    }
+
+    #[test]
+    fn a_setting_that_cannot_be_is_refused_in_words() {
+        let cases = [
+            ("request_timout=3", "there is no setting request_timout; the nearest is request_timeout"),
+            ("max_attempts=0", "max_attempts cannot be 0: it takes a whole number from 1"),
+            ("sk-secret", "--config takes KEY=VALUE"),
+        ];
+        for (setting, message) in cases {
+            assert_eq!(call(&["--config", setting, "Hi."]).overrides().unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn the_long_help_has_examples_settings_and_exit_codes() {
+        let help = long_help("call");
+        assert!(help.contains("Examples:\n  steadfast call \"Say hello.\"\n"));
+        assert!(help.contains("\n  connect_timeout              10  Name look-up, TCP, TLS"), "{help}");
+        assert!(help.contains("\n  openai     https://api.openai.com/v1 ["));
+        for name in ["call", "demo", "mock"] {
+            let help = long_help(name);
+            assert!(help.contains("Examples:\n  steadfast "), "{name}");
+            assert!(help.contains("\n  130  cancelled\n"), "{name}: {help}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The program's exit codes.
+
+use std::process;
+
+/// How the program ended, as scripts see it
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// The answer came whole; every scenario agreed
+    Completed,
+    /// Something beside the call failed, or a scenario did not agree
+    Failed,
+    /// The command line or the environment cannot be used
+    Usage,
+    /// The provider ended the answer early
+    Incomplete,
+    /// A bound was reached
+    Timeout,
+    /// The server answered with an HTTP error
+    Status,
+    /// The answer broke off, or never began
+    Truncated,
+    /// The connection failed
+    Transport,
+    /// The peer broke HTTP, SSE or JSON, or a size bound
+    Protocol,
+    /// The provider reported an error inside its answer, or refused the prompt
+    InBand,
+    /// The user gave up
+    Cancelled,
+}
+
+impl Exit {
+    /// All of them, by code
+    pub(crate) const ALL: [Self; 11] = [
+        Self::Completed,
+        Self::Failed,
+        Self::Usage,
+        Self::Incomplete,
+        Self::Timeout,
+        Self::Status,
+        Self::Truncated,
+        Self::Transport,
+        Self::Protocol,
+        Self::InBand,
+        Self::Cancelled,
+    ];
+
+    /// The code that the shell sees
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::Completed => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Incomplete => 3,
+            Self::Timeout => 10,
+            Self::Status => 11,
+            Self::Truncated => 12,
+            Self::Transport => 13,
+            Self::Protocol => 14,
+            Self::InBand => 15,
+            Self::Cancelled => 130,
+        }
+    }
+
+    /// What the code means, for the help text
+    pub(crate) const fn meaning(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed => "failed for another reason; in `demo`, a scenario did not agree",
+            Self::Usage => "usage: the command line or the environment cannot be used",
+            Self::Incomplete => {
+                "incomplete: the provider ended the answer early (length, content filter, pause)"
+            }
+            Self::Timeout => "timeout: a bound was reached, and the message names it",
+            Self::Status => "status: the server answered with an HTTP error",
+            Self::Truncated => "truncated or empty: the answer broke off, or never began",
+            Self::Transport => "transport: the connection failed",
+            Self::Protocol => "protocol: the peer broke HTTP, SSE or JSON, or a size bound",
+            Self::InBand => "in-band error, or the prompt was blocked",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl From<Exit> for process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        exit.code().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_codes_are_those_documented() {
+        assert_eq!(Exit::ALL.map(Exit::code), [0, 1, 2, 3, 10, 11, 12, 13, 14, 15, 130]);
+    }
+}

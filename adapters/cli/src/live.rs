@@ -1,0 +1,265 @@
+//! The live line below the answer, on terminals.
+//!
+//! The answer and the line share a screen: the answer's last row is seldom ended by a line break,
+//! so the line goes into the row below it, and the cursor comes back to the answer. That takes no
+//! knowledge of the screen's width, of how wide the answer's characters are, or of scrolling.
+
+use std::io::{self, IsTerminal, Stderr, Write};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::progress::Progress;
+
+/// How often the line is drawn again while nothing happens
+const TICK: Duration = Duration::from_millis(100);
+
+/// Makes sure of a row below, and remembers the place: vertical tab moves down, scrolling at the
+/// bottom, and keeps the column
+const BELOW: &str = "\x0b\x1b[A\x1b7\x1b[B\r\x1b[2K";
+/// Goes back to the place
+const BACK: &str = "\x1b8";
+/// Erases all that is after the cursor
+const ERASE: &str = "\x1b[J";
+/// Cuts off what is too long for the row, instead of going on in the next
+const WRAP_OFF: &str = "\x1b[?7l";
+const WRAP_ON: &str = "\x1b[?7h";
+
+/// Prints an answer, with a line below it that shows how the call stands
+///
+/// Where stderr is not a terminal, only the answer is printed.
+pub(crate) struct Live {
+    line: Option<(Arc<Mutex<Line<Stderr>>>, Ticker)>,
+}
+
+struct Ticker {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Live {
+    /// Begins without a line; the first comes with [`Live::show`]
+    pub(crate) fn new() -> Self {
+        if !io::stderr().is_terminal() || std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
+            return Self { line: None };
+        }
+        let line = Arc::new(Mutex::new(Line::new(io::stderr())));
+        let ticker = Ticker::start(Arc::clone(&line));
+        Self { line: Some((line, ticker)) }
+    }
+
+    /// Shows how the call stands from now on
+    pub(crate) fn show(&self, progress: Progress) {
+        if let Some((line, _)) = &self.line {
+            let mut line = locked(line);
+            line.progress = Some(progress);
+            line.draw(Instant::now());
+        }
+    }
+
+    /// Prints a piece of the answer on stdout
+    ///
+    /// Errors: those of stdout.
+    pub(crate) fn print(&self, text: &str) -> io::Result<()> {
+        let mut stdout = io::stdout().lock();
+        let mut line = self.line.as_ref().map(|(line, _)| locked(line));
+        if let Some(line) = &mut line {
+            line.erase();
+        }
+        stdout.write_all(text.as_bytes())?;
+        stdout.flush()?;
+        if let Some(line) = &mut line {
+            line.draw(Instant::now());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        if let Some((line, ticker)) = self.line.take() {
+            drop(ticker);
+            locked(&line).erase();
+        }
+    }
+}
+
+impl Ticker {
+    fn start(line: Arc<Mutex<Line<Stderr>>>) -> Self {
+        let (stop, stopped) = mpsc::channel();
+        let tick = move || {
+            while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                locked(&line).draw(Instant::now());
+            }
+        };
+        // Without the thread the line stands still between events, which harms nothing.
+        let thread = thread::Builder::new().name("live line".to_owned()).spawn(tick).ok();
+        Self { stop: Some(stop), thread }
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            _ = thread.join();
+        }
+    }
+}
+
+/// The line on its terminal
+struct Line<W> {
+    terminal: W,
+    progress: Option<Progress>,
+    drawn: bool,
+}
+
+impl<W: Write> Line<W> {
+    fn new(terminal: W) -> Self {
+        Self { terminal, progress: None, drawn: false }
+    }
+
+    fn draw(&mut self, now: Instant) {
+        if let Some(progress) = &self.progress {
+            let line = progress.line(now);
+            self.drawn = true;
+            self.write(&format!("{BELOW}{WRAP_OFF}{line}{WRAP_ON}{BACK}"));
+        }
+    }
+
+    fn erase(&mut self) {
+        if std::mem::take(&mut self.drawn) {
+            self.write(ERASE);
+        }
+    }
+
+    /// Writes in one piece, so that nothing comes between
+    fn write(&mut self, text: &str) {
+        // A terminal that is gone is no reason to lose the answer.
+        _ = self.terminal.write_all(text.as_bytes());
+        _ = self.terminal.flush();
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU16;
+
+    use steadfast::time::Bound;
+
+    use super::*;
+    use crate::progress::Phase;
+
+    const ROWS: NonZeroU16 = NonZeroU16::new(4).unwrap();
+    const COLUMNS: NonZeroU16 = NonZeroU16::new(50).unwrap();
+    const SHOWN: &str = "connecting · attempt 1 of 3 · 0.0 s of 10 s";
+
+    /// A terminal that, as its driver does, takes a line feed to be a line break
+    struct Tty(vt100::Parser);
+
+    impl Write for Tty {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+                match piece.strip_suffix(b"\n") {
+                    Some(row) => self.0.process(&[row, b"\r\n"].concat()),
+                    None => self.0.process(piece),
+                }
+            }
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// What both the answer and the line are written to
+    struct Screen {
+        line: Line<Tty>,
+        now: Instant,
+    }
+
+    impl Screen {
+        fn new() -> Self {
+            let now = Instant::now();
+            let mut line = Line::new(Tty(vt100::Parser::new(ROWS, COLUMNS, 0)));
+            line.progress = Some(Progress {
+                phase: Phase::Connecting,
+                attempt: 1,
+                max_attempts: 3,
+                bytes: 0,
+                since: now,
+                bound: Bound::Limited(Duration::from_secs(10)),
+            });
+            Self { line, now }
+        }
+
+        fn draw(&mut self) -> Vec<String> {
+            self.line.draw(self.now);
+            self.rows()
+        }
+
+        /// What [`Live::print`] does
+        fn print(&mut self, text: &str) -> Vec<String> {
+            self.line.erase();
+            self.line.terminal.write_all(text.as_bytes()).unwrap();
+            self.draw()
+        }
+
+        fn end(&mut self) -> Vec<String> {
+            self.line.erase();
+            self.rows()
+        }
+
+        fn rows(&self) -> Vec<String> {
+            self.line.terminal.0.screen().rows(0, COLUMNS.get()).collect()
+        }
+    }
+
+    #[test]
+    fn the_line_is_below_the_answer_and_leaves_no_trace() {
+        let mut screen = Screen::new();
+        assert_eq!(screen.draw(), ["", SHOWN, "", ""]);
+        assert_eq!(screen.draw(), ["", SHOWN, "", ""]);
+        assert_eq!(screen.print("Hello"), ["Hello", SHOWN, "", ""]);
+        assert_eq!(screen.draw(), ["Hello", SHOWN, "", ""]);
+        assert_eq!(screen.print(", world.\nMore"), ["Hello, world.", "More", SHOWN, ""]);
+        assert_eq!(screen.end(), ["Hello, world.", "More", "", ""]);
+    }
+
+    #[test]
+    fn at_the_bottom_the_screen_scrolls_by_one_row() {
+        let mut screen = Screen::new();
+        assert_eq!(screen.print("a\nb\nc\nd"), ["b", "c", "d", SHOWN]);
+        assert_eq!(screen.draw(), ["b", "c", "d", SHOWN]);
+        assert_eq!(screen.print("e"), ["b", "c", "de", SHOWN]);
+        assert_eq!(screen.print("\nf"), ["c", "de", "f", SHOWN]);
+        assert_eq!(screen.end(), ["c", "de", "f", ""]);
+    }
+
+    #[test]
+    fn an_answer_that_wraps_looks_as_on_a_screen_of_its_own() {
+        let mut screen = Screen::new();
+        let above = NonZeroU16::new(ROWS.get() - 1).unwrap();
+        let mut alone = Tty(vt100::Parser::new(above, COLUMNS, 0));
+        // Ends in every column, the last one too, and wide characters that do not fit it.
+        for number in 0..200 {
+            let word = ["w", "örd ", "字", "\n", "a longer piece of text ", "字字字"][number % 6];
+            let mut rows = screen.print(word);
+            alone.write_all(word.as_bytes()).unwrap();
+            let shown = rows.iter().position(|row| row == SHOWN).unwrap();
+            rows.remove(shown);
+            assert_eq!(rows, alone.0.screen().rows(0, COLUMNS.get()).collect::<Vec<_>>(), "after {number}");
+            assert_eq!(
+                screen.line.terminal.0.screen().cursor_position(),
+                alone.0.screen().cursor_position(),
+                "after {number}"
+            );
+        }
+    }
+}
