@@ -1,7 +1,7 @@
 //! One TLS connection, as the client, over memory.
 
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 
 use bytes::{Buf, BufMut, BytesMut};
 use rustls::pki_types::ServerName;
@@ -13,15 +13,17 @@ use crate::error::{TlsError, TlsFault};
 
 /// How many cipher bytes may wait to be sent before [`TlsClient::write`] takes no more
 ///
-/// The records around the last plain bytes taken may go past it, by some 22 bytes for each 16 KiB.
+/// The records around the last plain bytes taken may go past it, by some 30 bytes for each 16 KiB.
 pub const OUTGOING_LIMIT: usize = 64 * 1024;
 
 /// One TLS connection: what comes from the socket goes in here, what goes to the socket comes out
 ///
-/// All memory is bounded, whatever the peer sends. Cipher bytes in: one incomplete record of up to
-/// 18 KiB, or 64 KiB of one handshake message. Plain bytes out: what 4 KiB more of cipher bytes
-/// complete, one record and a few small ones. Cipher bytes out: [`OUTGOING_LIMIT`]; the peer
-/// cannot make this grow, since the TLS library limits the messages that call for an answer.
+/// All memory is bounded, whatever the peer sends. Cipher bytes from the peer: one incomplete
+/// record of up to 18 KiB, or 64 KiB of one handshake message. Plain bytes from the peer: what 4 KiB
+/// more of cipher bytes complete, so one record of up to 16 KiB and some small ones. Cipher bytes for
+/// the peer: [`OUTGOING_LIMIT`]; the peer cannot make this grow, since the TLS library limits the
+/// messages that call for an answer. While nothing is under way, a connection holds some 8 KiB, of
+/// which 4 KiB are the library's read buffer.
 pub struct TlsClient {
     connection: ClientConnection,
     host: Box<str>,
@@ -84,7 +86,7 @@ impl TlsClient {
         while self.end.is_none() && !self.has_plain() && !rest.is_empty() {
             let stage = self.stage();
             match self.advance(&mut rest) {
-                Ok(state) if state.peer_has_closed() => self.end_with(Ended::Clean),
+                Ok(state) if state.peer_has_closed() => self.end = Some(Ok(Ended::Clean)),
                 Ok(_) => {}
                 Err(error) => self.end = Some(Err(self.failed(TlsFault::new(&error, stage), stage))),
             }
@@ -99,7 +101,11 @@ impl TlsClient {
     /// Errors: as for [`TlsClient::received`], and [`TlsFault::ClosedInHandshake`].
     pub fn eof(&mut self) -> Result<(), TlsError> {
         if self.end.is_none() {
-            self.end_with(Ended::WithoutCloseNotify);
+            self.end = Some(if self.is_handshaking() {
+                Err(self.failed(TlsFault::ClosedInHandshake, Stage::Tls))
+            } else {
+                Ok(Ended::WithoutCloseNotify)
+            });
         }
         self.failure()
     }
@@ -116,7 +122,10 @@ impl TlsClient {
             return Ok(PlainRead::Bytes(self.connection.reader().read(plain).unwrap_or(0)));
         }
         match &self.end {
-            None => Ok(PlainRead::Pending),
+            None => {
+                self.trim();
+                Ok(PlainRead::Pending)
+            }
             Some(Ok(ended)) => Ok(PlainRead::Ended(*ended)),
             Some(Err(error)) => Err(error.clone()),
         }
@@ -170,19 +179,24 @@ impl TlsClient {
         self.connection.process_new_packets()
     }
 
-    fn end_with(&mut self, ended: Ended) {
-        self.end = Some(if self.is_handshaking() {
-            Err(self.failed(TlsFault::ClosedInHandshake, Stage::Tls))
-        } else {
-            Ok(ended)
-        });
-    }
-
     /// Whether decrypted bytes wait to be read
     ///
     /// Asked of the library each time: a record that fails may stand behind others that did not.
     fn has_plain(&mut self) -> bool {
         self.connection.reader().into_first_chunk().is_ok_and(|chunk| !chunk.is_empty())
+    }
+
+    /// Lets the library give back what a large record made it allocate
+    ///
+    /// It sizes its buffer only when it is about to read, so it is shown a socket that has nothing.
+    fn trim(&mut self) {
+        struct Silent;
+        impl Read for Silent {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+        }
+        let _ = self.connection.read_tls(&mut Silent);
     }
 
     fn failure(&mut self) -> Result<(), TlsError> {
