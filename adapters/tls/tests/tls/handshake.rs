@@ -151,6 +151,14 @@ fn a_peer_that_does_not_speak_tls() {
 }
 
 #[test]
+fn bytes_that_are_no_record_after_the_handshake() {
+    let (mut client, _server) = connected(BOTH);
+    let error = client.received(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap_err();
+    assert_eq!(error.stage, Stage::Read);
+    assert_eq!(error.fault, TlsFault::Protocol("received corrupt message of type InvalidContentType".into()));
+}
+
+#[test]
 fn random_bytes_never_panic_and_always_fail() {
     let config = Authority::new("Test Authority").trusted();
     for seed in 0..2000 {
