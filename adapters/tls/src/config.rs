@@ -1,0 +1,147 @@
+//! What the connections of a client have in common: whom to trust, and who we are.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::client::WantsClientCert;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
+
+/// Whom to trust and who we are, for many connections
+///
+/// TLS 1.2 and 1.3, `http/1.1` by ALPN, sessions resumed in memory. Cloning is cheap, and clones
+/// share their sessions. The process-wide default of the TLS library is neither read nor set.
+#[derive(Clone)]
+pub struct TlsConfig {
+    client: Arc<ClientConfig>,
+}
+
+impl TlsConfig {
+    /// Trusts what the operating system trusts
+    ///
+    /// On Linux and the BSDs this reads the system's certificate files, once and blocking;
+    /// `SSL_CERT_FILE` and `SSL_CERT_DIR` name others.
+    ///
+    /// Errors: [`TlsConfigError::Roots`] where the system has no roots.
+    #[cfg(feature = "platform-verifier")]
+    pub fn platform() -> Result<Self, TlsConfigError> {
+        platform_verifier(rustls_platform_verifier::Verifier::new)
+    }
+
+    /// Trusts what the operating system trusts, and the roots in a PEM text beside it
+    ///
+    /// For a company's own authority, or a proxy that opens TLS. Not on Android, whose verifier
+    /// takes no further roots.
+    ///
+    /// Errors: a PEM text that is broken or holds no certificate, a certificate that cannot be a
+    /// root.
+    #[cfg(all(feature = "platform-verifier", not(target_os = "android")))]
+    pub fn platform_with(pem: &[u8]) -> Result<Self, TlsConfigError> {
+        let roots = certificates(pem)?;
+        platform_verifier(|provider| {
+            rustls_platform_verifier::Verifier::new_with_extra_roots(roots, provider)
+        })
+    }
+
+    /// Trusts the roots in a PEM text and no others
+    ///
+    /// Errors: a PEM text that is broken or holds no certificate, a certificate that cannot be a
+    /// root.
+    pub fn roots_only(pem: &[u8]) -> Result<Self, TlsConfigError> {
+        let mut roots = RootCertStore::empty();
+        for certificate in certificates(pem)? {
+            roots.add(certificate).map_err(|error| TlsConfigError::Roots(error.to_string()))?;
+        }
+        Ok(Self::finish(builder(provider())?.with_root_certificates(roots)))
+    }
+
+    /// The same trust, and a certificate of our own for servers that ask for one
+    ///
+    /// `chain` is PEM, our certificate first; `key` is PEM, in PKCS#8, PKCS#1 or SEC1 form.
+    ///
+    /// Errors: a PEM text that is broken or empty, a key that does not fit the certificate.
+    pub fn with_client_certificate(self, chain: &[u8], key: &[u8]) -> Result<Self, TlsConfigError> {
+        let chain = certificates(chain)?;
+        // The parser's error is dropped: it may quote the text, and the text is a secret.
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| TlsConfigError::PrivateKey)?;
+        let identity = CertifiedKey::from_der(chain, key, self.client.crypto_provider())
+            .map_err(|error| TlsConfigError::ClientCertificate(error.to_string()))?;
+        let mut client = Arc::unwrap_or_clone(self.client);
+        client.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(identity));
+        Ok(Self { client: Arc::new(client) })
+    }
+
+    /// What the TLS library takes
+    pub(crate) fn client(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.client)
+    }
+
+    fn finish(builder: ConfigBuilder<ClientConfig, WantsClientCert>) -> Self {
+        let mut client = builder.with_no_client_auth();
+        client.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Self { client: Arc::new(client) }
+    }
+}
+
+/// Shows nothing: a configuration can hold a private key
+impl fmt::Debug for TlsConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsConfig").finish_non_exhaustive()
+    }
+}
+
+/// Why a [`TlsConfig`] could not be made
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TlsConfigError {
+    /// A text that should hold certificates is not PEM
+    #[error("the certificates are not valid PEM: {0}")]
+    Pem(String),
+    /// A PEM text holds no certificate
+    #[error("the PEM text holds no certificate: it needs a block that begins -----BEGIN CERTIFICATE-----")]
+    NoCertificate,
+    /// No roots to trust, or one that cannot be used
+    #[error("the root certificates cannot be used: {0}")]
+    Roots(String),
+    /// A text that should hold a private key holds none, or is not PEM
+    #[error("the private key is not valid PEM: it needs a PKCS#8, PKCS#1 or SEC1 block, not encrypted")]
+    PrivateKey,
+    /// The certificate of our own and its key cannot be used together
+    #[error("the client certificate cannot be used: {0}")]
+    ClientCertificate(String),
+    /// The TLS library's own set-up failed
+    #[error("TLS cannot be set up: {0}")]
+    Library(String),
+}
+
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {
+    let certificates = CertificateDer::pem_slice_iter(pem)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| TlsConfigError::Pem(error.to_string()))?;
+    if certificates.is_empty() { Err(TlsConfigError::NoCertificate) } else { Ok(certificates) }
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+fn builder(
+    provider: Arc<CryptoProvider>,
+) -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, TlsConfigError> {
+    ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| TlsConfigError::Library(error.to_string()))
+}
+
+#[cfg(feature = "platform-verifier")]
+fn platform_verifier(
+    make: impl FnOnce(Arc<CryptoProvider>) -> Result<rustls_platform_verifier::Verifier, rustls::Error>,
+) -> Result<TlsConfig, TlsConfigError> {
+    let provider = provider();
+    let verifier = make(Arc::clone(&provider)).map_err(|error| TlsConfigError::Roots(error.to_string()))?;
+    let builder = builder(provider)?.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+    Ok(TlsConfig::finish(builder))
+}
