@@ -36,7 +36,7 @@ pub trait Machine: Sized {
     /// Why a deadline exists; the same type reaches the error that its expiry causes
     type Timer: Copy + Eq + fmt::Debug;
     /// What to read and write while waiting: an [`Interest`] for each connection in use
-    type Io: IntoIterator<Item = Interest<Self::Link>>;
+    type Io: IntoIterator<Item = Interest<Self::Link>> + Copy;
     /// What only this machine can be told, beside the events that all machines share
     type Fact<'e>;
     /// What the consumer gets; lent, because most of it lies in the driver's own buffer
@@ -100,7 +100,7 @@ pub trait Machine: Sized {
 }
 
 /// What happened, as every driver can report it
-pub enum Event<'e, M: Machine + ?Sized> {
+pub enum Event<'e, M: Machine> {
     /// The caller wants this machine to begin
     Start,
     /// The deadline of the last [`Wait`] has come, and one last look at the sockets found nothing
@@ -123,7 +123,7 @@ pub enum Event<'e, M: Machine + ?Sized> {
     Fact(M::Fact<'e>),
 }
 
-impl<M: Machine + ?Sized> fmt::Debug for Event<'_, M> {
+impl<M: Machine> fmt::Debug for Event<'_, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Event::Start => f.write_str("Start"),

@@ -1,1 +1,25 @@
-//! steadfast-driver
+//! The pull driver that every async adapter shares.
+//!
+//! It drives any [`Machine`](steadfast::machine::Machine) with nothing but `std`'s `Poll` and
+//! `Context`, so it belongs to no runtime. A runtime brings two things: a [`Socket`], and a
+//! [`Runtime`] that knows the time, sleeps, and opens connections.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `driver` | [`Driver`]: the loop, in one screen |
+//! | `connection` | [`Connection`]: a socket, plain or under TLS |
+//! | `handshake` | [`Handshake`]: TLS from first to last flight |
+//! | `failure` | the operating system's errors as [`IoFailure`](steadfast::machine::IoFailure) |
+//! | `scratch` | the read buffers that all calls on a thread share |
+
+mod connection;
+mod driver;
+mod failure;
+mod handshake;
+mod scratch;
+
+pub use connection::{Connection, Read, Socket};
+pub use driver::{Action, Driver, MAX_ROUNDS_PER_POLL, Output, Runtime};
+pub use failure::io_failure;
+pub use handshake::Handshake;
+pub use scratch::SCRATCH_BYTES;

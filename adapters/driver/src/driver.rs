@@ -1,0 +1,242 @@
+//! The loop: what the machine asks for, done; what happened, told.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use steadfast::machine::{Drain, Event, Interest, IoFailure, Machine, Step, Wait};
+use steadfast::time::Instant;
+
+use crate::connection::{Connection, Read, Socket};
+use crate::scratch;
+
+/// How often one poll goes round before it lets other tasks run
+pub const MAX_ROUNDS_PER_POLL: usize = 128;
+
+/// What a runtime brings
+pub trait Runtime<M: Machine> {
+    /// Its sockets
+    type Socket: Socket;
+
+    /// The time, since an origin of its own that never changes
+    fn now(&self) -> Instant;
+
+    /// Wakes the task no earlier than `at`; ready once that has come
+    fn poll_until(&mut self, at: Instant, cx: &mut Context<'_>) -> Poll<()>;
+
+    /// Lets the reactor look at all sockets once; ready when it has
+    ///
+    /// A reactor that keeps readiness from an earlier look cannot be asked what has come since. A
+    /// runtime whose reads go to the operating system each time is always ready.
+    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+
+    /// Calls `poll` so that the runtime's fairness budget cannot make what is ready look pending
+    fn unbudgeted(&self, cx: &mut Context<'_>, poll: impl FnOnce(&mut Context<'_>));
+
+    /// What a command of the machine means
+    fn act(&mut self, command: M::Command) -> Action<M::Link, Self::Socket>;
+}
+
+/// A connection that is being opened
+pub type Opening<S> = Pin<Box<dyn Future<Output = Result<Connection<S>, IoFailure>> + Send>>;
+
+/// What a command of the machine means for a connection
+pub enum Action<L, S> {
+    /// Open it
+    Open(L, Opening<S>),
+    /// Close it
+    Close(L),
+}
+
+/// What a poll of the driver came to
+#[derive(Debug)]
+pub enum Output<I, D> {
+    /// The machine delivered something
+    Item(I),
+    /// All is over; comes once
+    Done(D),
+}
+
+/// Drives one machine
+///
+/// Pulled by its consumer: [`Driver::poll`] goes on until there is an item to take. Dropping it
+/// closes every connection. Nothing is lost if a future that polls it is dropped: reading and
+/// telling the machine happen in one poll.
+pub struct Driver<M: Machine, R: Runtime<M>> {
+    machine: M,
+    runtime: R,
+    links: Vec<(M::Link, Link<R::Socket>)>,
+    /// A deadline is due, and the sockets have been looked at since
+    looked: bool,
+}
+
+enum Link<S> {
+    Opening(Opening<S>),
+    Open(Connection<S>),
+}
+
+/// Where a drain stopped
+enum Stop<I, M: Machine> {
+    Output(Output<I, M::Done>),
+    Wait(Wait<M>),
+}
+
+impl<M: Machine, R: Runtime<M>> Driver<M, R> {
+    /// A driver for a machine that has not begun
+    pub fn new(machine: M, runtime: R) -> Self {
+        let mut driver = Self { machine, runtime, links: Vec::new(), looked: false };
+        driver.tell(Event::Start);
+        driver
+    }
+
+    /// The machine
+    pub fn machine(&self) -> &M {
+        &self.machine
+    }
+
+    /// What the runtime brought
+    pub fn runtime(&self) -> &R {
+        &self.runtime
+    }
+
+    /// Gives up; the outcome comes with the next poll
+    pub fn cancel(&mut self) {
+        self.tell(Event::Cancel);
+    }
+
+    /// Goes on until the machine delivers, which `take` turns into an owned value, or is done
+    pub fn poll<I>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut take: impl FnMut(M::Item<'_>) -> I,
+    ) -> Poll<Output<I, M::Done>> {
+        scratch::with(|buffer| self.poll_with(cx, buffer, &mut take))
+    }
+
+    fn poll_with<I>(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+        take: &mut impl FnMut(M::Item<'_>) -> I,
+    ) -> Poll<Output<I, M::Done>> {
+        let Self { machine, runtime, links, looked } = self;
+        let mut stop = run(machine.drain(), runtime, links, cx, take);
+        for _ in 0..MAX_ROUNDS_PER_POLL {
+            let wait = match stop {
+                Stop::Output(output) => return Poll::Ready(output),
+                Stop::Wait(wait) => wait,
+            };
+            let now = runtime.now();
+            let due = wait.deadline.is_some_and(|(at, _)| at <= now);
+            // One look, then the clock: endless pings must not starve a timer.
+            let expired = std::mem::take(looked) && due;
+            let event = if wait.taken {
+                // Whoever polls is the consumer, so it is back.
+                Event::Taken
+            } else if expired {
+                Event::Elapsed
+            } else if due {
+                ready!(runtime.poll_turn(cx));
+                *looked = true;
+                let mut event = None;
+                runtime.unbudgeted(cx, |cx| event = look(machine, links, wait.io, cx, buffer));
+                event.unwrap_or(Event::Elapsed)
+            } else if let Some(event) = look(machine, links, wait.io, cx, buffer) {
+                event
+            } else {
+                if let Some((at, _)) = wait.deadline {
+                    ready!(runtime.poll_until(at, cx));
+                    stop = Stop::Wait(wait);
+                    continue;
+                }
+                return Poll::Pending;
+            };
+            let drain = machine.handle(now, event).expect("the driver keeps the machine's contract");
+            stop = run(drain, runtime, links, cx, take);
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn tell(&mut self, event: Event<'_, M>) {
+        drop(self.machine.handle(self.runtime.now(), event).expect("the driver keeps the machine's contract"));
+    }
+}
+
+/// Takes steps until the machine delivers, waits or is done
+fn run<I, M: Machine, R: Runtime<M>>(
+    mut drain: Drain<'_, M>,
+    runtime: &mut R,
+    links: &mut Vec<(M::Link, Link<R::Socket>)>,
+    cx: &mut Context<'_>,
+    take: &mut impl FnMut(M::Item<'_>) -> I,
+) -> Stop<I, M> {
+    loop {
+        match drain.next() {
+            Step::Do(command) => match runtime.act(command) {
+                Action::Open(link, opening) => links.push((link, Link::Opening(opening))),
+                Action::Close(link) => {
+                    let at = links.iter().position(|(open, _)| *open == link);
+                    if let Some((_, Link::Open(mut connection))) = at.map(|at| links.swap_remove(at)) {
+                        connection.close(cx);
+                    }
+                }
+            },
+            Step::Deliver(item) => return Stop::Output(Output::Item(take(item))),
+            Step::Wait(wait) => return Stop::Wait(wait),
+            Step::Done(done) => return Stop::Output(Output::Done(done)),
+        }
+    }
+}
+
+/// Looks at every connection that is being opened or of interest, until something has happened
+///
+/// Reading comes first: an answer to a request that is still going out must be seen.
+fn look<'b, M: Machine, S: Socket>(
+    machine: &M,
+    links: &mut Vec<(M::Link, Link<S>)>,
+    interests: M::Io,
+    cx: &mut Context<'_>,
+    buffer: &'b mut [u8],
+) -> Option<Event<'b, M>> {
+    for at in 0..links.len() {
+        let (name, link) = &mut links[at];
+        let name = *name;
+        if let Link::Opening(opening) = link
+            && let Poll::Ready(opened) = opening.as_mut().poll(cx)
+        {
+            return Some(match opened {
+                Ok(connection) => {
+                    *link = Link::Open(connection);
+                    Event::Connected(name)
+                }
+                Err(failure) => {
+                    links.swap_remove(at);
+                    Event::Failed(name, failure)
+                }
+            });
+        }
+    }
+    for Interest { link, read, write } in interests {
+        let open = links.iter_mut().find(|(name, _)| *name == link);
+        let Some((_, Link::Open(connection))) = open else { continue };
+        if read && let Poll::Ready(read) = connection.poll_read(cx, buffer) {
+            return Some(match read {
+                Ok(Read::Bytes(n)) => Event::Received(link, &buffer[..n]),
+                Ok(Read::Ended(ended)) => Event::Eof(link, ended),
+                Err(failure) => Event::Failed(link, failure),
+            });
+        }
+        if write {
+            if let Poll::Ready(sent) = connection.poll_write(cx, machine.outgoing(link)) {
+                return Some(match sent {
+                    Ok(n) => Event::Sent(link, n),
+                    Err(failure) => Event::Failed(link, failure),
+                });
+            }
+        } else if let Poll::Ready(Err(failure)) = connection.poll_flush(cx) {
+            return Some(Event::Failed(link, failure));
+        }
+    }
+    None
+}
