@@ -9,17 +9,23 @@
 //! | `driver` | [`Driver`]: the loop, in one screen |
 //! | `connection` | [`Connection`]: a socket, plain or under TLS |
 //! | `handshake` | [`Handshake`]: TLS from first to last flight |
+//! | `calling` | [`CallStream`]: a call as a stream of pieces and an outcome, for its consumer |
+//! | `piece` | [`Piece`]: an item of a call, owned |
 //! | `failure` | the operating system's errors as [`IoFailure`](steadfast::machine::IoFailure) |
 //! | `scratch` | the read buffers that all calls on a thread share |
 
+mod calling;
 mod connection;
 mod driver;
 mod failure;
 mod handshake;
+mod piece;
 mod scratch;
 
+pub use calling::CallStream;
 pub use connection::{Connection, Read, Socket};
-pub use driver::{Action, Driver, MAX_ROUNDS_PER_POLL, Output, Runtime};
+pub use driver::{Action, Driver, MAX_ROUNDS_PER_POLL, Opening, Output, Runtime};
 pub use failure::io_failure;
 pub use handshake::Handshake;
+pub use piece::Piece;
 pub use scratch::SCRATCH_BYTES;

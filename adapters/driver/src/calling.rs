@@ -1,0 +1,93 @@
+//! A call, as its consumer sees it.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_core::Stream;
+use steadfast::call::{Call, Item, Progress};
+use steadfast::outcome::Outcome;
+use steadfast::time::Instant;
+
+use crate::driver::{Driver, Output, Runtime};
+use crate::piece::Piece;
+
+/// A call under way: a [`Stream`] of pieces, and an [`Outcome`] at the end
+///
+/// Nothing happens unless it is polled, and a consumer that takes its time slows the server down,
+/// never the other way round: while it is away no clock over the stream runs. Dropping it cancels:
+/// the connection is closed and nothing is sent again. A future of one of its methods can be
+/// dropped at any point without losing a byte.
+#[must_use = "a call does nothing unless it is polled"]
+pub struct CallStream<R: Runtime<Call>> {
+    driver: Driver<Call, R>,
+    outcome: Option<Outcome>,
+}
+
+impl<R: Runtime<Call>> CallStream<R> {
+    /// A call that has begun
+    pub fn new(call: Call, runtime: R) -> Self {
+        Self { driver: Driver::new(call, runtime), outcome: None }
+    }
+
+    /// The next piece; `None` once the call is over
+    pub async fn next(&mut self) -> Option<Piece> {
+        self.next_with(|item| Piece::from(item)).await
+    }
+
+    /// The next item, lent to `take`, which may look at it without copying; `None` once the call is over
+    pub async fn next_with<T>(&mut self, mut take: impl FnMut(Item<'_>) -> T) -> Option<T> {
+        poll_fn(|cx| self.poll_with(cx, &mut take)).await
+    }
+
+    /// The end of the call; pieces that were not taken are in its turn
+    pub async fn outcome(mut self) -> Outcome {
+        while self.next_with(drop).await.is_some() {}
+        self.outcome.expect("a call that is over has an outcome")
+    }
+
+    /// Gives up: the outcome is there at the next poll, and says so
+    pub fn cancel(&mut self) {
+        if self.outcome.is_none() {
+            self.driver.cancel();
+        }
+    }
+
+    /// Where the call is, for a live display
+    pub fn progress(&self) -> Progress {
+        self.driver.machine().progress()
+    }
+
+    /// The runtime's time, as [`CallStream::progress`] tells it
+    pub fn now(&self) -> Instant {
+        self.driver.runtime().now()
+    }
+
+    fn poll_with<T>(&mut self, cx: &mut Context<'_>, take: &mut impl FnMut(Item<'_>) -> T) -> Poll<Option<T>> {
+        if self.outcome.is_some() {
+            return Poll::Ready(None);
+        }
+        self.driver.poll(cx, take).map(|output| match output {
+            Output::Item(item) => Some(item),
+            Output::Done(outcome) => {
+                self.outcome = Some(outcome);
+                None
+            }
+        })
+    }
+}
+
+impl<R: Runtime<Call> + Unpin> Stream for CallStream<R> {
+    type Item = Piece;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
+        self.poll_with(cx, &mut |item: Item<'_>| Piece::from(item))
+    }
+}
+
+impl<R: Runtime<Call>> fmt::Debug for CallStream<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.driver.machine().fmt(f)
+    }
+}

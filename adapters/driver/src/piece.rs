@@ -1,0 +1,97 @@
+//! An item of a call, owned.
+
+use steadfast::call::Item;
+use steadfast::outcome::{Delta, Turn};
+
+/// An item of a call, copied out of the bytes it was lent from
+///
+/// Each variant is that of [`Item`] and [`Delta`]; see there. Pieces of the first choice are the
+/// usual case: [`Piece::text`] is their text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Piece {
+    /// Text of the answer
+    Text {
+        /// Which of several answers; 0 where there is one
+        choice: u32,
+        /// The piece, never empty
+        text: String,
+    },
+    /// Text of the model's reasoning
+    Reasoning {
+        /// Which of several answers
+        choice: u32,
+        /// The piece, never empty
+        text: String,
+    },
+    /// Text with which the model declines
+    Refusal {
+        /// Which of several answers
+        choice: u32,
+        /// The piece, never empty
+        text: String,
+    },
+    /// A tool call opens
+    ToolCall {
+        /// Which of several answers
+        choice: u32,
+        /// Position among the tool calls of this choice
+        index: u32,
+        /// The provider's id of the call
+        id: String,
+        /// The tool's name
+        name: String,
+    },
+    /// A piece of a tool call's arguments
+    ToolArguments {
+        /// Which of several answers
+        choice: u32,
+        /// Position among the tool calls of this choice
+        index: u32,
+        /// The piece, never empty
+        fragment: String,
+    },
+    /// An event of a kind that the dialect does not know
+    Unknown {
+        /// The event's SSE name
+        name: String,
+        /// The event's data
+        data: String,
+    },
+    /// The answer is whole, though trailing usage may follow
+    Finished(Box<Turn>),
+}
+
+impl Piece {
+    /// Text of the answer's first choice; empty for every other piece
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Text { choice: 0, text } => text,
+            Self::Text { .. }
+            | Self::Reasoning { .. }
+            | Self::Refusal { .. }
+            | Self::ToolCall { .. }
+            | Self::ToolArguments { .. }
+            | Self::Unknown { .. }
+            | Self::Finished(_) => "",
+        }
+    }
+}
+
+impl From<Item<'_>> for Piece {
+    fn from(item: Item<'_>) -> Self {
+        match item {
+            Item::Delta(Delta::Text { choice, text }) => Self::Text { choice, text: text.to_owned() },
+            Item::Delta(Delta::Reasoning { choice, text }) => Self::Reasoning { choice, text: text.to_owned() },
+            Item::Delta(Delta::Refusal { choice, text }) => Self::Refusal { choice, text: text.to_owned() },
+            Item::Delta(Delta::ToolCall { choice, index, id, name }) => {
+                Self::ToolCall { choice, index, id: id.to_owned(), name: name.to_owned() }
+            }
+            Item::Delta(Delta::ToolArguments { choice, index, fragment }) => {
+                Self::ToolArguments { choice, index, fragment: fragment.to_owned() }
+            }
+            Item::Unknown { name, data } => Self::Unknown { name: name.to_owned(), data: data.to_owned() },
+            Item::Finished(turn) => Self::Finished(Box::new(turn.clone())),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The client: configuration, trust, and the two ways to make a call.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
+
+use steadfast::call::{Call, Env, Request};
+use steadfast::config::{ConfigError, Overrides, RequestConfig};
+use steadfast::machine::{FailureKind, IoFailure, Stage};
+use steadfast::outcome::Outcome;
+use steadfast_tls::TlsConfig;
+
+use crate::runtime::{Clock, TokioRuntime};
+
+/// A call under way on tokio; see [`steadfast_driver::CallStream`]
+pub type CallStream = steadfast_driver::CallStream<TokioRuntime>;
+
+/// Makes calls
+///
+/// Cheap to clone, and all clones are one client. A call may be made on any thread with a tokio
+/// runtime whose time and IO drivers are enabled.
+#[derive(Clone)]
+pub struct Client {
+    config: RequestConfig,
+    trust: Arc<Trust>,
+    clock: Clock,
+}
+
+/// Whom TLS trusts; the platform's certificates are loaded when they are first needed
+#[derive(Default)]
+pub(crate) struct Trust(OnceLock<Result<TlsConfig, String>>);
+
+impl Client {
+    /// A client with the built-in configuration that trusts whom the platform trusts
+    pub fn new() -> Self {
+        Self { config: RequestConfig::default(), trust: Arc::default(), clock: Clock::start() }
+    }
+
+    /// The same client with another configuration
+    ///
+    /// Errors: an override out of its range; the text names the field and the value.
+    pub fn with_config(mut self, overrides: &Overrides) -> Result<Self, ConfigError> {
+        self.config = self.config.with(overrides)?;
+        Ok(self)
+    }
+
+    /// The same client with another trust: its own roots, or a client certificate
+    pub fn with_tls(mut self, tls: TlsConfig) -> Self {
+        self.trust = Arc::new(Trust(OnceLock::from(Ok(tls))));
+        self
+    }
+
+    /// The configuration that holds where a request says nothing else
+    pub fn config(&self) -> &RequestConfig {
+        &self.config
+    }
+
+    /// Makes a call and waits for its end
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime, when the returned future is polled.
+    pub async fn send(&self, request: Request) -> Outcome {
+        self.stream(request).outcome().await
+    }
+
+    /// Makes a call whose pieces are taken as they come
+    ///
+    /// Works for a unary request too: there are no pieces then, only the outcome.
+    pub fn stream(&self, request: Request) -> CallStream {
+        let config = self.config.with(request.overrides()).expect("overrides were checked when the request was built");
+        let env = Env { seed: RandomState::new().hash_one(0), unix_at_origin: self.clock.unix_at_origin(SystemTime::now()) };
+        let origin = request.origin().clone();
+        let call = Call::new(request, config, env, self.clock.now());
+        CallStream::new(call, TokioRuntime::new(self.clock, origin, self.trust.clone()))
+    }
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl Trust {
+    /// The TLS configuration
+    ///
+    /// Errors: the platform's certificates could not be loaded.
+    pub(crate) fn tls(&self) -> Result<&TlsConfig, IoFailure> {
+        let loaded = self.0.get_or_init(|| TlsConfig::platform().map_err(|error| error.to_string()));
+        loaded.as_ref().map_err(|message| IoFailure {
+            stage: Stage::Tls,
+            kind: FailureKind::Tls,
+            message: message.clone(),
+        })
+    }
+}
