@@ -32,10 +32,8 @@ fn every_recorded_error_gives_its_message_type_and_code() {
     let cases: Cases = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     for Case { name, body, expected } in &cases.cases {
         let error = ProviderError::from_body(body.as_bytes()).unwrap_or_else(|| panic!("{name}: {body}"));
-        let code = expected.code.as_ref().map(|code| match code {
-            Value::String(code) => code.clone(),
-            code => code.to_string(),
-        });
+        let code =
+            expected.code.as_ref().map(|code| code.as_str().map_or_else(|| code.to_string(), str::to_owned));
         assert_eq!(error.message, expected.message.clone().unwrap_or_default(), "{name}");
         assert_eq!(error.kind, expected.r#type, "{name}");
         assert_eq!(error.code, code, "{name}");

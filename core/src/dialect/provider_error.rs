@@ -129,7 +129,7 @@ fn status(fields: &Map<String, Value>) -> Option<u16> {
         let status = match fields.get(*name)? {
             Value::Number(number) => number.as_u64()?,
             Value::String(digits) => digits.parse().ok()?,
-            _ => return None,
+            Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
         };
         u16::try_from(status).ok().filter(|status| (400..=599).contains(status))
     })

@@ -182,16 +182,17 @@ fn a_limit_is_reached_exactly() {
         (b"data: 12\nevent: 34\n\n", 11),
         (b"id: 12345\ndata: 12\n\n", 13),
         (b": a comment\n\n", 11),
-        (b"\xEF\xBB\xBFdata: 12\n\n", 8),
+        (b"event: 3456789\ndata: 1\n\n", 14),
     ] {
+        let after_an_event = [b"data:\n\n", body].concat();
         let bytes: Vec<&[u8]> = body.chunks(1).collect();
-        for reads in [&[body][..], &bytes] {
+        for reads in [&[body][..], &[&after_an_event], &bytes] {
             let run = |limit| {
                 let mut framer = Framer::new(limit);
                 reads.iter().try_for_each(|input| feed(&mut framer, input, &mut Vec::new()))
             };
-            assert_eq!(run(fits), Ok(()), "{body:?}");
-            assert_eq!(run(fits - 1), Err(TooLarge { limit: fits - 1 }), "{body:?}");
+            assert_eq!(run(fits), Ok(()), "{reads:?}");
+            assert_eq!(run(fits - 1), Err(TooLarge { limit: fits - 1 }), "{reads:?}");
         }
     }
 }
