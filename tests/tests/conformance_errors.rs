@@ -4,7 +4,7 @@ use std::fs;
 
 use serde::Deserialize;
 use serde_json::Value;
-use steadfast::dialect::provider_error::ProviderError;
+use steadfast::dialect::provider_error;
 use steadfast_tests::shared;
 
 #[derive(Deserialize)]
@@ -31,7 +31,7 @@ fn every_recorded_error_gives_its_message_type_and_code() {
     let Some(path) = shared::path("conformance/errors.json") else { return };
     let cases: Cases = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     for Case { name, body, expected } in &cases.cases {
-        let error = ProviderError::from_body(body.as_bytes()).unwrap_or_else(|| panic!("{name}: {body}"));
+        let error = provider_error::from_body(body.as_bytes()).unwrap_or_else(|| panic!("{name}: {body}"));
         let code =
             expected.code.as_ref().map(|code| code.as_str().map_or_else(|| code.to_string(), str::to_owned));
         assert_eq!(error.message, expected.message.clone().unwrap_or_default(), "{name}");

@@ -164,6 +164,9 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
         2 => Just(&b"120"[..]),
         2 => Just("é\u{2028}\u{85}".as_bytes()),
         2 => Just(&b"{\"a\":\"b\"}"[..]),
+        2 => Just(&b"data: {}\n\n"[..]),
+        1 => Just(&b"event: x\n"[..]),
+        1 => Just(&b"event: \n"[..]),
     ];
     proptest::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }

@@ -32,81 +32,25 @@ pub struct ProviderError {
     pub request_id: Option<String>,
 }
 
-impl ProviderError {
-    /// The error that the body of a response with an error status tells
-    ///
-    /// JSON, and JSON framed as an event stream, as some streaming endpoints send it. `None` for
-    /// anything else, such as a proxy's page of HTML.
-    pub fn from_body(body: &[u8]) -> Option<Self> {
-        let told = |value: Value| Self::told(&value, Evidence::Status);
-        match first_json(body) {
-            Some(value) => told(value),
-            None => sse_values(body).find_map(told),
-        }
+/// The error that the body of a response with an error status tells
+///
+/// JSON, and JSON framed as an event stream, as some streaming endpoints send it. `None` for
+/// anything else, such as a proxy's page of HTML.
+pub fn from_body(body: &[u8]) -> Option<ProviderError> {
+    let told = |value: Value| told(&value, Evidence::Status);
+    match first_json(body) {
+        Some(value) => told(value),
+        None => sse_values(body).find_map(told),
     }
+}
 
-    /// The error that an event inside a 200 is or holds
-    ///
-    /// `json` is the event's whole data. It is an error if it has an `error` that says something,
-    /// if it is typed as one, or if it is a bare message with a code. `None` for everything else,
-    /// so that any event can be asked.
-    pub fn from_event(json: &str) -> Option<Self> {
-        Self::told(&serde_json::from_str(json).ok()?, Evidence::Needed)
-    }
-
-    fn told(value: &Value, evidence: Evidence) -> Option<Self> {
-        match value {
-            Value::Array(values) => values.iter().find_map(|value| Self::told(value, evidence)),
-            Value::Object(outer) => {
-                let request_id = string(outer, "request_id");
-                let mut error = Self::of_object(outer, evidence)?;
-                error.status = error.status.or_else(|| status(outer));
-                error.request_id = error.request_id.or(request_id);
-                Some(error)
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
-        }
-    }
-
-    fn of_object(outer: &Map<String, Value>, evidence: Evidence) -> Option<Self> {
-        match outer.get("error") {
-            Some(Value::Object(inner)) if !inner.is_empty() => return Some(Self::of_fields(inner)),
-            Some(Value::String(message)) if !message.is_empty() => {
-                return Some(Self { message: message.clone(), ..Self::of_fields(outer) });
-            }
-            _ => {}
-        }
-        let error = Self::of_fields(outer);
-        let typed = ["type", "object"].iter().any(|name| outer.get(*name) == Some(&Value::from("error")));
-        let told = typed
-            || match evidence {
-                Evidence::Status => !error.message.is_empty(),
-                Evidence::Needed => {
-                    outer.get("message").is_some_and(Value::is_string) && error.code.is_some()
-                }
-            };
-        told.then_some(error)
-    }
-
-    /// Reads the object that holds the message itself
-    fn of_fields(fields: &Map<String, Value>) -> Self {
-        let code = match fields.get("code") {
-            Some(Value::String(code)) if !code.is_empty() => Some(code.clone()),
-            Some(Value::Number(code)) => Some(code.to_string()),
-            _ => None,
-        };
-        Self {
-            kind: string(fields, "type").filter(|kind| kind != "error").or_else(|| string(fields, "status")),
-            status: status(fields),
-            message: ["message", "detail", "msg"]
-                .iter()
-                .map(|name| text(fields.get(*name)))
-                .find(|text| !text.is_empty())
-                .unwrap_or_default(),
-            request_id: string(fields, "request_id"),
-            code,
-        }
-    }
+/// The error that an event inside a 200 is or holds
+///
+/// `json` is the event's whole data. It is an error if it has an `error` that says something, if its
+/// type is that of one, or if it is a message with a code. `None` for everything else, so that any
+/// event can be asked.
+pub fn from_raw(json: &str) -> Option<ProviderError> {
+    told(&serde_json::from_str(json).ok()?, Evidence::Needed)
 }
 
 /// What says that an object without an `error` member is an error at all
@@ -116,6 +60,48 @@ enum Evidence {
     Status,
     /// Nothing, so the object itself must
     Needed,
+}
+
+fn told(value: &Value, evidence: Evidence) -> Option<ProviderError> {
+    match value {
+        Value::Array(values) => values.iter().find_map(|value| told(value, evidence)),
+        Value::Object(outer) => {
+            let mut error = of_object(outer, evidence)?;
+            error.status = error.status.or_else(|| status(outer));
+            error.request_id = error.request_id.or_else(|| string(outer, "request_id"));
+            Some(error)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}
+
+fn of_object(outer: &Map<String, Value>, evidence: Evidence) -> Option<ProviderError> {
+    match outer.get("error") {
+        Some(Value::Object(inner)) if !inner.is_empty() => return Some(of_fields(inner)),
+        Some(Value::String(message)) if !message.is_empty() => {
+            return Some(ProviderError { message: message.clone(), ..of_fields(outer) });
+        }
+        _ => {}
+    }
+    let error = of_fields(outer);
+    let told = match evidence {
+        Evidence::Status => !error.message.is_empty(),
+        Evidence::Needed => error.code.is_some() && outer.get("message").is_some_and(Value::is_string),
+    };
+    let is_error_type = |name| string(outer, name).is_some_and(|kind| kind.to_lowercase().ends_with("error"));
+    (told || is_error_type("type") || is_error_type("object")).then_some(error)
+}
+
+/// Reads the object that holds the message itself
+fn of_fields(fields: &Map<String, Value>) -> ProviderError {
+    let code = fields.get("code").filter(|code| code.is_number()).map(Value::to_string);
+    ProviderError {
+        kind: string(fields, "type").filter(|kind| kind != "error").or_else(|| string(fields, "status")),
+        code: code.or_else(|| string(fields, "code")),
+        status: status(fields),
+        message: first_text(fields, &["message", "detail", "msg"]),
+        request_id: string(fields, "request_id"),
+    }
 }
 
 /// A member that is a string and not empty
@@ -138,17 +124,19 @@ fn status(fields: &Map<String, Value>) -> Option<u16> {
 /// The text of a message, however deep it is wrapped
 ///
 /// FastAPI wraps its complaints in a list of objects, and some gateways the error they got.
-fn text(value: Option<&Value>) -> String {
+fn text(value: &Value) -> String {
     match value {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(values)) => text(values.first()),
-        Some(Value::Object(fields)) => ["message", "detail", "msg", "error"]
-            .iter()
-            .map(|name| text(fields.get(*name)))
-            .find(|text| !text.is_empty())
-            .unwrap_or_default(),
-        Some(Value::Null | Value::Bool(_) | Value::Number(_)) | None => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.first().map(text).unwrap_or_default(),
+        Value::Object(fields) => first_text(fields, &["message", "detail", "msg", "error"]),
+        Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
     }
+}
+
+/// The text of the first of these members that has one
+fn first_text(fields: &Map<String, Value>, names: &[&str]) -> String {
+    let mut texts = names.iter().filter_map(|name| fields.get(*name)).map(text);
+    texts.find(|text| !text.is_empty()).unwrap_or_default()
 }
 
 /// The first JSON document in a text, whatever follows it
@@ -221,7 +209,7 @@ mod tests {
             ("\u{FEFF} \n{\"message\":\"m\"}\ntrailing", (None, None, None, "m", None)),
         ];
         for (body, expected) in cases {
-            assert_eq!(told(ProviderError::from_body(body.as_bytes()).as_ref()), Some(*expected), "{body}");
+            assert_eq!(told(from_body(body.as_bytes()).as_ref()), Some(*expected), "{body}");
         }
     }
 
@@ -243,9 +231,9 @@ mod tests {
             "data: {\n\n",
             &deep,
         ] {
-            assert_eq!(ProviderError::from_body(body.as_bytes()), None, "{body}");
+            assert_eq!(from_body(body.as_bytes()), None, "{body}");
         }
-        let error = ProviderError::from_body(b"{\"message\":\"a\xFFb\"}").unwrap();
+        let error = from_body(b"{\"message\":\"a\xFFb\"}").unwrap();
         assert_eq!(error.message, "a\u{FFFD}b");
     }
 
@@ -258,11 +246,11 @@ mod tests {
             format!("event: error\r\ndata: {json}\r\n\r\ndata: [DONE]\r\n\r\n"),
             format!(": ping\n\ndata: {json}"),
         ] {
-            assert_eq!(told(ProviderError::from_body(body.as_bytes()).as_ref()), Some(expected), "{body}");
+            assert_eq!(told(from_body(body.as_bytes()).as_ref()), Some(expected), "{body}");
         }
         let line = b"error: {\"code\":400,\"message\":\"m\",\"type\":\"t\"}\n\ndata: [DONE]\n\n";
         let expected = (Some("t"), Some("400"), Some(400), "m", None);
-        assert_eq!(told(ProviderError::from_body(line).as_ref()), Some(expected));
+        assert_eq!(told(from_body(line).as_ref()), Some(expected));
     }
 
     #[test]
@@ -291,10 +279,11 @@ mod tests {
                 r#"{"id":"x","choices":[{"finish_reason":"error"}],"error":{"code":502,"message":"m"}}"#,
                 (None, Some("502"), Some(502), "m", None),
             ),
+            (r#"{"message":"m","type":"BadRequestError"}"#, (Some("BadRequestError"), None, None, "m", None)),
             (r#"{"error":"model runner has stopped"}"#, (None, None, None, "model runner has stopped", None)),
         ];
         for (json, expected) in cases {
-            assert_eq!(told(ProviderError::from_event(json).as_ref()), Some(*expected), "{json}");
+            assert_eq!(told(from_raw(json).as_ref()), Some(*expected), "{json}");
         }
         for json in [
             r#"{"choices":[{"delta":{"content":"error"}}],"error":null}"#,
@@ -304,7 +293,7 @@ mod tests {
             r#"{"id":"r1","status":"completed","error":null,"output":[]}"#,
             "[DONE]",
         ] {
-            assert_eq!(ProviderError::from_event(json), None, "{json}");
+            assert_eq!(from_raw(json), None, "{json}");
         }
     }
 }

@@ -71,6 +71,15 @@ fn what_lies_whole_in_the_input_is_not_copied() {
 }
 
 #[test]
+fn an_event_without_a_name_of_any_length_is_a_message() {
+    assert_eq!(
+        messages(b"data: 1\n\nevent: \ndata: 2\n\nevent:\ndata: 3\n\nevent\ndata\n\n"),
+        ["1", "2", "3", ""]
+    );
+    assert_eq!(messages(b"data: 1\n\nevent: x\nevent:\ndata: 2\n\nevent: x\n\ndata: 3\n\n"), ["1", "2", "3"]);
+}
+
+#[test]
 fn between_events_no_buffer_is_held() {
     let (events, framer) = read(&[b"event: lo", b"ng\ndata: a", b"b\ndata: c\n", b"\n"]);
     assert_eq!(events, [("long".into(), "ab\nc".into(), String::new())]);
