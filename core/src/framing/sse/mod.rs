@@ -1,0 +1,540 @@
+//! Server-sent events: WHATWG HTML 9.2, "Parsing an event stream".
+//!
+//! Bytes in, places of bytes out: where a field lies whole in the input it is not copied. The
+//! framer judges no text. Whether data is UTF-8, JSON or an error is the caller's business, and a
+//! byte that is no UTF-8 comes out as it came in.
+
+use std::fmt;
+use std::time::Duration;
+
+use memchr::{memchr, memchr2};
+
+#[cfg(test)]
+mod tests;
+
+const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
+
+/// Cuts the body of a stream into events, however its bytes are split
+///
+/// Memory held: at most `max_event_bytes` for the event that is under way, as many again for the
+/// last event id, and nothing else between events.
+///
+/// ```
+/// use steadfast::framing::sse::Framer;
+///
+/// let mut framer = Framer::new(1024);
+/// let mut input: &[u8] = b"event: ping\ndata: {}\n\ndata: cut";
+/// let (consumed, event) = framer.next(input)?;
+/// let event = event.unwrap();
+/// assert_eq!(framer.bytes(input, event.data), b"{}");
+/// assert_eq!(framer.bytes(input, event.name.unwrap()), b"ping");
+///
+/// input = &input[consumed..];
+/// assert_eq!(framer.next(input)?, (input.len(), None));
+/// # Ok::<(), steadfast::framing::sse::TooLarge>(())
+/// ```
+pub struct Framer {
+    max_event_bytes: usize,
+    /// The pending event's data, if it could not stay in the input, and after it the unfinished line
+    kept: Vec<u8>,
+    /// The pending event's name, if it could not stay in the input
+    kept_name: Vec<u8>,
+    /// Data of the pending event: in `kept`, and within a call also in its input
+    data: Option<Located>,
+    /// Name of the pending event: in `kept_name`, and within a call also in its input
+    name: Option<Located>,
+    /// The id that the next blank line commits
+    id: Option<Vec<u8>>,
+    last_event_id: Vec<u8>,
+    retry: Option<Duration>,
+    comments: u64,
+    /// Bytes of the byte order mark seen so far; all of them once the stream is past it
+    mark: usize,
+    /// The last byte was a CR, so an LF that comes next belongs to it
+    after_cr: bool,
+    /// The event returned last may point to bytes in `kept` that are no longer needed
+    lent: bool,
+    failed: bool,
+}
+
+/// An event, or an `error` line
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Where the data lies: the `data` lines joined by LF, or the value of the `error` line
+    pub data: Located,
+    /// Where the event's name lies; `None` is "message"
+    pub name: Option<Located>,
+    /// The field that brought the data
+    pub field: Field,
+}
+
+/// The field that brought the data of an [`Event`]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// `data`: an event as the standard has it
+    Data,
+    /// `error`, which the standard passes over: some llama.cpp servers report a failure by a line
+    /// `error: {…}`. It is reported as soon as the line ends and leaves the pending event as it
+    /// was, so a caller who skips it sees exactly the standard's events.
+    Error,
+}
+
+/// Where a piece of an event lies
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Located {
+    /// In the input of the call that returned it
+    Input {
+        /// Offset of the first byte
+        start: usize,
+        /// Offset after the last byte
+        end: usize,
+    },
+    /// In the framer, until the next call of [`Framer::next`]
+    Kept {
+        /// Offset of the first byte
+        start: usize,
+        /// Offset after the last byte
+        end: usize,
+    },
+}
+
+/// An event is larger than the limit
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an event of the stream is larger than max_event_bytes = {limit}")]
+pub struct TooLarge {
+    /// The limit, in bytes
+    pub limit: usize,
+}
+
+impl Framer {
+    /// A framer at the start of a stream
+    ///
+    /// The size of an event is what must be held to tell it: its data, name and id so far, and the
+    /// line that is being read. Line ends do not count.
+    pub fn new(max_event_bytes: usize) -> Self {
+        Self {
+            max_event_bytes,
+            kept: Vec::new(),
+            kept_name: Vec::new(),
+            data: None,
+            name: None,
+            id: None,
+            last_event_id: Vec::new(),
+            retry: None,
+            comments: 0,
+            mark: 0,
+            after_cr: false,
+            lent: false,
+            failed: false,
+        }
+    }
+
+    /// Reads on, to the end of the next event or of the input
+    ///
+    /// Returns how many bytes were used, and the event. Without an event all of the input was used;
+    /// with one, the rest is for the next call.
+    ///
+    /// Errors: [`TooLarge`], for the same event however the bytes are split. What was held is freed,
+    /// and every further call fails the same way.
+    pub fn next(&mut self, input: &[u8]) -> Result<(usize, Option<Event>), TooLarge> {
+        if self.failed {
+            return Err(TooLarge { limit: self.max_event_bytes });
+        }
+        self.end_loan();
+        if self.is_at_rest()
+            && let Some((consumed, event)) = usual_event(input, self.max_event_bytes)
+        {
+            return Ok((consumed, Some(event)));
+        }
+        let result = self.read(input);
+        if result.is_err() {
+            self.failed = true;
+            self.data = None;
+            self.name = None;
+            self.id = None;
+            self.kept = Vec::new();
+            self.kept_name = Vec::new();
+        }
+        result
+    }
+
+    /// The bytes of a piece of the event that came last
+    ///
+    /// `input` is the input of the call that returned the event.
+    ///
+    /// # Panics
+    ///
+    /// If the piece is of another call or another framer, it may lie outside of what there is.
+    pub fn bytes<'a>(&'a self, input: &'a [u8], located: Located) -> &'a [u8] {
+        match located {
+            Located::Input { start, end } => &input[start..end],
+            Located::Kept { start, end } => &self.kept[start..end],
+        }
+    }
+
+    /// What the end of the body leaves unterminated, as if its blank line had come
+    ///
+    /// The standard drops it, and so must a caller unless the body ended properly and the data is
+    /// whole (rule STR-9). Ids and reconnection times do not count here. An `error` line comes
+    /// before the event it stands in, as a tail of its own; `None` once nothing is left. All its
+    /// pieces are [`Located::Kept`].
+    pub fn tail(&mut self) -> Option<Event> {
+        self.end_loan();
+        let line = Located::Kept { start: self.line_start(), end: self.kept.len() };
+        let (field, value_at) = split_line(self.bytes(&[], line));
+        let error = match field {
+            LineField::Data | LineField::Event | LineField::Error => {
+                self.take_field(&[], line, field, value_at)
+            }
+            LineField::Id | LineField::Retry | LineField::Comment | LineField::Unknown => None,
+        };
+        if error.is_some() {
+            return error;
+        }
+        self.kept.truncate(self.line_start());
+        self.dispatch()
+    }
+
+    /// The last event id as of the last blank line; empty where there is none
+    pub fn last_event_id(&self) -> &[u8] {
+        &self.last_event_id
+    }
+
+    /// The reconnection time that the stream asked for last
+    pub fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    /// Comment lines so far
+    pub fn comments(&self) -> u64 {
+        self.comments
+    }
+
+    /// Whether nothing of the stream bears on how the input is read
+    fn is_at_rest(&self) -> bool {
+        self.kept.is_empty()
+            && self.data.is_none()
+            && self.name.is_none()
+            && self.id.is_none()
+            && !self.after_cr
+            && self.mark == BYTE_ORDER_MARK.len()
+    }
+
+    fn read(&mut self, input: &[u8]) -> Result<(usize, Option<Event>), TooLarge> {
+        let mut at = if self.mark < BYTE_ORDER_MARK.len() { self.skip_mark(input) } else { 0 };
+        if self.after_cr && at < input.len() {
+            self.after_cr = false;
+            at += usize::from(input[at] == b'\n');
+        }
+        while let Some(length) = line_length(&input[at..]) {
+            let end = at + length;
+            let line = if self.kept.len() == self.line_start() {
+                Located::Input { start: at, end }
+            } else {
+                self.keep_line(&input[at..end])?;
+                Located::Kept { start: self.line_start(), end: self.kept.len() }
+            };
+            at = end + 1;
+            if input[end] == b'\r' {
+                match input.get(at) {
+                    Some(next) => at += usize::from(*next == b'\n'),
+                    None => self.after_cr = true,
+                }
+            }
+            if let Some(event) = self.take_line(input, line)? {
+                return Ok((at, Some(event)));
+            }
+        }
+        self.settle(input);
+        self.keep_line(&input[at..])?;
+        if self.kept.is_empty() && self.name.is_none() {
+            // A quiet stream owns no buffer, whatever its last event took.
+            self.kept = Vec::new();
+        }
+        Ok((input.len(), None))
+    }
+
+    /// Passes over a byte order mark, wherever it is cut; returns how many bytes were used
+    fn skip_mark(&mut self, input: &[u8]) -> usize {
+        let mut at = 0;
+        while self.mark < BYTE_ORDER_MARK.len() && at < input.len() {
+            if input[at] == BYTE_ORDER_MARK[self.mark] {
+                self.mark += 1;
+                at += 1;
+            } else {
+                self.keep(&BYTE_ORDER_MARK[..self.mark]);
+                self.mark = BYTE_ORDER_MARK.len();
+            }
+        }
+        at
+    }
+
+    /// Takes in one whole line
+    fn take_line(&mut self, input: &[u8], line: Located) -> Result<Option<Event>, TooLarge> {
+        if line.is_empty() {
+            if let Some(id) = self.id.take() {
+                self.last_event_id = id;
+            }
+            return Ok(self.dispatch());
+        }
+        self.check_room(line.len())?;
+        let (field, value_at) = split_line(self.bytes(input, line));
+        Ok(self.take_field(input, line, field, value_at))
+    }
+
+    /// Takes in the field of a line; an event comes of an `error` line alone
+    fn take_field(
+        &mut self,
+        input: &[u8],
+        line: Located,
+        field: LineField,
+        value_at: usize,
+    ) -> Option<Event> {
+        let value = line.skip(value_at);
+        match field {
+            LineField::Data => self.add_data(input, value),
+            LineField::Event => self.set_name(value),
+            LineField::Id => {
+                let id = self.bytes(input, value);
+                if memchr(0, id).is_none() {
+                    self.id = Some(id.to_vec());
+                }
+            }
+            LineField::Retry => {
+                if let Some(retry) = milliseconds(self.bytes(input, value)) {
+                    self.retry = Some(retry);
+                }
+            }
+            LineField::Comment => self.comments += 1,
+            LineField::Error => {
+                self.settle(input);
+                self.lent = true;
+                return Some(Event { data: value, name: None, field: Field::Error });
+            }
+            LineField::Unknown => {}
+        }
+        self.kept.truncate(self.line_start());
+        None
+    }
+
+    fn add_data(&mut self, input: &[u8], value: Located) {
+        let Some(data) = self.data else {
+            self.data = Some(value);
+            return;
+        };
+        let (start, joint) = match data {
+            Located::Kept { start, end } => (start, end),
+            Located::Input { start, end } => {
+                self.keep(&input[start..end]);
+                (0, self.kept.len())
+            }
+        };
+        match value {
+            Located::Input { start, end } => {
+                self.keep(b"\n");
+                self.keep(&input[start..end]);
+            }
+            Located::Kept { start, end } => {
+                // The field's name, which stands between, leaves room for the LF.
+                self.kept[joint] = b'\n';
+                self.kept.copy_within(start..end, joint + 1);
+                self.kept.truncate(joint + 1 + (end - start));
+            }
+        }
+        self.data = Some(Located::Kept { start, end: self.kept.len() });
+    }
+
+    fn set_name(&mut self, value: Located) {
+        (self.name, self.kept_name) = match value {
+            _ if value.is_empty() => (None, Vec::new()),
+            Located::Input { .. } => (Some(value), Vec::new()),
+            Located::Kept { start, end } => {
+                (Some(Located::Kept { start: 0, end: end - start }), self.kept[start..end].to_vec())
+            }
+        };
+    }
+
+    /// Ends the pending event, which is one only if there is data
+    fn dispatch(&mut self) -> Option<Event> {
+        let (data, mut name) = (self.data.take(), self.name.take());
+        let kept_name = std::mem::take(&mut self.kept_name);
+        let data = data?;
+        if let Some(Located::Kept { .. }) = name {
+            let start = self.kept.len();
+            self.keep(&kept_name);
+            name = Some(Located::Kept { start, end: self.kept.len() });
+        }
+        self.lent = !self.kept.is_empty();
+        Some(Event { data, name, field: Field::Data })
+    }
+
+    /// Copies what is pending out of the input, which is about to go away
+    fn settle(&mut self, input: &[u8]) {
+        if let Some(Located::Input { start, end }) = self.data {
+            self.keep(&input[start..end]);
+            self.data = Some(Located::Kept { start: 0, end: end - start });
+        }
+        if let Some(Located::Input { start, end }) = self.name {
+            self.kept_name = input[start..end].to_vec();
+            self.name = Some(Located::Kept { start: 0, end: end - start });
+        }
+    }
+
+    /// Forgets what only the event returned last pointed to
+    fn end_loan(&mut self) {
+        if self.lent {
+            self.lent = false;
+            self.kept.truncate(self.line_start());
+        }
+    }
+
+    /// Where in `kept` an unfinished line begins
+    fn line_start(&self) -> usize {
+        match self.data {
+            Some(Located::Kept { end, .. }) => end,
+            Some(Located::Input { .. }) | None => 0,
+        }
+    }
+
+    /// Errors: a line of so many bytes does not fit beside what is held
+    fn check_room(&self, line: usize) -> Result<(), TooLarge> {
+        let pending = self.data.map_or(0, Located::len)
+            + self.name.map_or(0, Located::len)
+            + self.id.as_ref().map_or(0, Vec::len);
+        if pending + line > self.max_event_bytes {
+            return Err(TooLarge { limit: self.max_event_bytes });
+        }
+        Ok(())
+    }
+
+    /// Adds to the unfinished line
+    fn keep_line(&mut self, bytes: &[u8]) -> Result<(), TooLarge> {
+        self.check_room(self.kept.len() - self.line_start() + bytes.len())?;
+        self.keep(bytes);
+        Ok(())
+    }
+
+    /// Adds to `kept`, which grows by doubling but not past the limit
+    fn keep(&mut self, bytes: &[u8]) {
+        let needed = self.kept.len() + bytes.len();
+        if needed > self.kept.capacity() {
+            let target = (2 * self.kept.capacity()).min(self.max_event_bytes).max(needed);
+            self.kept.reserve_exact(target - self.kept.len());
+        }
+        self.kept.extend_from_slice(bytes);
+    }
+}
+
+/// Sizes only: what a stream says is not for a log
+impl fmt::Debug for Framer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Framer")
+            .field("max_event_bytes", &self.max_event_bytes)
+            .field("kept", &self.kept.len())
+            .field("comments", &self.comments)
+            .field("failed", &self.failed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Located {
+    /// How many bytes there are
+    pub fn len(self) -> usize {
+        let (Self::Input { start, end } | Self::Kept { start, end }) = self;
+        end - start
+    }
+
+    /// Whether there are none
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// Without the first `count` bytes
+    fn skip(self, count: usize) -> Self {
+        match self {
+            Self::Input { start, end } => Self::Input { start: start + count, end },
+            Self::Kept { start, end } => Self::Kept { start: start + count, end },
+        }
+    }
+}
+
+/// The field that a line is for
+#[derive(Clone, Copy)]
+enum LineField {
+    Data,
+    Event,
+    Id,
+    Retry,
+    Error,
+    Comment,
+    Unknown,
+}
+
+/// The event at the front of `input`, and its length, where it lies there whole in the form that
+/// most have: perhaps `event: …`, then `data: …` and a blank line, each ended by LF
+///
+/// A short cut for what [`Framer::read`] would find too, in twice the time; `None` leaves it to that.
+fn usual_event(input: &[u8], max_event_bytes: usize) -> Option<(usize, Event)> {
+    const EVENT: &[u8] = b"event: ";
+    const DATA: &[u8] = b"data: ";
+    let line_end = |from: usize| Some(from + memchr2(b'\n', b'\r', input.get(from..)?)?);
+
+    let mut line = 0;
+    let mut name = None;
+    let mut name_length = 0;
+    if input.starts_with(EVENT) {
+        let end = line_end(EVENT.len())?;
+        name_length = end - EVENT.len();
+        if input[end] != b'\n' || end > max_event_bytes || name_length == 0 {
+            return None;
+        }
+        name = Some(Located::Input { start: EVENT.len(), end });
+        line = end + 1;
+    }
+    if !input[line..].starts_with(DATA) {
+        return None;
+    }
+    let start = line + DATA.len();
+    let end = line_end(start)?;
+    if input.get(end..end + 2) != Some(b"\n\n") || name_length + (end - line) > max_event_bytes {
+        return None;
+    }
+    Some((end + 2, Event { data: Located::Input { start, end }, name, field: Field::Data }))
+}
+
+/// How long the line at the front of `rest` is, if its end is there
+fn line_length(rest: &[u8]) -> Option<usize> {
+    match rest.first() {
+        // Half of all lines are blank: for them a search costs more than a look.
+        Some(b'\n' | b'\r') => Some(0),
+        _ => memchr2(b'\n', b'\r', rest),
+    }
+}
+
+/// The field of a line, and where its value begins: after the colon and at most one space
+fn split_line(line: &[u8]) -> (LineField, usize) {
+    let (field, colon) = match line {
+        [b'd', b'a', b't', b'a', ..] => (LineField::Data, 4),
+        [b'e', b'v', b'e', b'n', b't', ..] => (LineField::Event, 5),
+        [b'i', b'd', ..] => (LineField::Id, 2),
+        [b'r', b'e', b't', b'r', b'y', ..] => (LineField::Retry, 5),
+        [b'e', b'r', b'r', b'o', b'r', ..] => (LineField::Error, 5),
+        [b':', ..] => (LineField::Comment, 0),
+        _ => (LineField::Unknown, 0),
+    };
+    match (line.get(colon), line.get(colon + 1)) {
+        (None, _) => (field, colon),
+        (Some(b':'), Some(b' ')) => (field, colon + 2),
+        (Some(b':'), _) => (field, colon + 1),
+        (Some(_), _) => (LineField::Unknown, 0),
+    }
+}
+
+/// A reconnection time: ASCII digits and nothing else
+fn milliseconds(value: &[u8]) -> Option<Duration> {
+    if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let fold = |sum: u64, digit: &u8| sum.saturating_mul(10).saturating_add(u64::from(digit - b'0'));
+    Some(Duration::from_millis(value.iter().fold(0, fold)))
+}

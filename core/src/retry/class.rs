@@ -1,0 +1,287 @@
+//! Which answers may be tried again: by status, by the provider's word, by header (rule RTY-1).
+
+use http::{HeaderMap, StatusCode};
+
+use crate::dialect::provider_error::ProviderError;
+
+/// What may be done about a failed attempt
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// The same request may well succeed a little later
+    Retry,
+    /// The same request would fail the same way
+    Never,
+    /// The account has run out of what it paid for: no waiting helps, whatever the status says
+    Quota,
+}
+
+/// The class of a response with that status
+///
+/// 409 is not retried, on purpose: what conflicts goes on to do so.
+pub fn status_class(status: StatusCode) -> Class {
+    match status.as_u16() {
+        // 425: RFC 8470. 520 to 524: a proxy's word for its origin's failure. 529: Anthropic, overloaded.
+        408 | 425 | 429 | 500 | 502 | 503 | 504 | 520..=524 | 529 => Class::Retry,
+        _ => Class::Never,
+    }
+}
+
+/// The class of an error in the provider's own words
+///
+/// For an error inside a 200 this is all there is. For an error status only [`Class::Quota`] counts:
+/// it overrules the status, which is the better source for everything else.
+pub fn error_class(error: &ProviderError) -> Class {
+    let is_quota = |word: &str| QUOTA.iter().any(|quota| is_same_word(quota, word));
+    if words(error).any(is_quota) {
+        return Class::Quota;
+    }
+    match error_status(error).map(StatusCode::from_u16) {
+        Some(Ok(status)) => status_class(status),
+        Some(Err(_)) | None => Class::Never,
+    }
+}
+
+/// The HTTP status that an error stands for
+///
+/// The error's own if it gives one, then what its code stands for, then its type. `None` where all
+/// of them are unknown.
+pub fn error_status(error: &ProviderError) -> Option<u16> {
+    let known = |word: &str| STATUS.iter().find(|(known, _)| is_same_word(known, word));
+    error.status.or_else(|| words(error).find_map(known).map(|(_, status)| *status))
+}
+
+/// What `x-should-retry` says, where it says `true` or `false` in any case of letters
+///
+/// Of several lines the first that says either counts.
+pub fn x_should_retry(headers: &HeaderMap) -> Option<bool> {
+    headers.get_all("x-should-retry").iter().find_map(|value| {
+        let value = value.as_bytes();
+        let is = |word: &[u8]| value.eq_ignore_ascii_case(word);
+        if is(b"true") { Some(true) } else { is(b"false").then_some(false) }
+    })
+}
+
+/// Words for an account without money or without a plan that covers the request
+///
+/// Limits that come back by waiting are not among them: Gemini's `RESOURCE_EXHAUSTED` is also its
+/// limit per minute.
+const QUOTA: &[&str] = &[
+    // OpenAI, Azure
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "usage_limit_reached",
+    "usage_not_included",
+    // Anthropic
+    "billing_error",
+    // Moonshot
+    "exceeded_current_quota_error",
+    // OpenRouter, Vercel, DeepSeek and others with prepaid credit
+    "insufficient_balance",
+    "insufficient_credits",
+    "insufficient_funds",
+    "payment_required",
+    "payment_required_error",
+    // Alibaba
+    "Arrearage",
+];
+
+/// Words for an error, and the HTTP status that each stands for
+const STATUS: &[(&str, u16)] = &[
+    // HTTP's own phrases, which vLLM and proxies give as a type
+    ("Bad Request", 400),
+    ("Unauthorized", 401),
+    ("Forbidden", 403),
+    ("Not Found", 404), // also Gemini's NOT_FOUND
+    ("Request Timeout", 408),
+    ("Too Many Requests", 429),
+    ("Internal Server Error", 500),
+    ("Bad Gateway", 502),
+    ("Service Unavailable", 503),
+    ("Gateway Timeout", 504),
+    // OpenAI, Azure and the servers compatible with them
+    ("invalid_request_error", 400),
+    ("invalid_prompt", 400),
+    ("context_length_exceeded", 400),
+    ("content_filter", 400),
+    ("content_policy_violation", 400),
+    ("string_above_max_length", 400),
+    ("authentication_error", 401),
+    ("invalid_api_key", 401),
+    ("permission_error", 403),
+    ("model_not_found", 404),
+    ("not_found_error", 404),
+    ("rate_limit_error", 429),
+    ("rate_limit_exceeded", 429),
+    ("RateLimitReached", 429),
+    ("internal_error", 500),
+    ("server_error", 500),
+    ("service_unavailable_error", 503),
+    ("server_is_overloaded", 503),
+    ("engine_overloaded", 503),
+    ("overloaded", 503),
+    ("slow_down", 503),
+    ("vector_store_timeout", 504),
+    // Anthropic: docs.anthropic.com, "Errors"
+    ("request_too_large", 413),
+    ("api_error", 500),
+    ("timeout_error", 504),
+    ("overloaded_error", 529),
+    // Gemini: google.rpc.Code
+    ("INVALID_ARGUMENT", 400),
+    ("FAILED_PRECONDITION", 400),
+    ("OUT_OF_RANGE", 400),
+    ("UNAUTHENTICATED", 401),
+    ("PERMISSION_DENIED", 403),
+    ("ABORTED", 409),
+    ("ALREADY_EXISTS", 409),
+    ("RESOURCE_EXHAUSTED", 429),
+    ("CANCELLED", 499),
+    ("DATA_LOSS", 500),
+    ("INTERNAL", 500),
+    ("UNIMPLEMENTED", 501),
+    ("UNAVAILABLE", 503),
+    ("DEADLINE_EXCEEDED", 504),
+    // OpenRouter
+    ("provider_unavailable", 502),
+    ("provider_overloaded", 503),
+    // vLLM, whose InternalServerError is the phrase above
+    ("BadRequestError", 400),
+    // Moonshot
+    ("rate_limit_reached_error", 429),
+    ("engine_overloaded_error", 429),
+    // Cerebras
+    ("too_many_requests_error", 429),
+    ("queue_exceeded", 429),
+    // Bedrock: ResponseStream
+    ("ValidationException", 400),
+    ("ModelTimeoutException", 408),
+    ("ModelStreamErrorException", 424),
+    ("ThrottlingException", 429),
+    ("InternalServerException", 500),
+    ("ServiceUnavailableException", 503),
+];
+
+/// The words that name an error, the finer first
+fn words(error: &ProviderError) -> impl Iterator<Item = &str> {
+    [error.code.as_deref(), error.kind.as_deref()].into_iter().flatten()
+}
+
+/// Whether two words differ in case and separators alone, as `RateLimitReached` and
+/// `rate_limit_reached` do
+fn is_same_word(a: &str, b: &str) -> bool {
+    letters(a).eq(letters(b))
+}
+
+fn letters(word: &str) -> impl Iterator<Item = u8> {
+    word.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(kind: &str, code: &str) -> ProviderError {
+        let word = |word: &str| (!word.is_empty()).then(|| word.to_owned());
+        ProviderError { kind: word(kind), code: word(code), ..ProviderError::default() }
+    }
+
+    #[test]
+    fn j12_status_table() {
+        for (statuses, class) in [
+            (&[400, 401, 403, 404, 405, 409, 413, 415, 422, 451, 200, 304, 501, 505, 525][..], Class::Never),
+            (&[408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529], Class::Retry),
+        ] {
+            for status in statuses {
+                assert_eq!(status_class(StatusCode::from_u16(*status).unwrap()), class, "{status}");
+            }
+        }
+    }
+
+    #[test]
+    fn j09_a_quota_that_is_used_up() {
+        for (kind, code) in [
+            ("insufficient_quota", "insufficient_quota"),
+            ("insufficient_quota", ""),
+            ("invalid_request_error", "billing_hard_limit_reached"),
+            ("", "billing-not-active"),
+            ("exceeded_current_quota_error", "429"),
+            ("billing_error", ""),
+        ] {
+            assert_eq!(error_class(&error(kind, code)), Class::Quota, "{kind} {code}");
+        }
+        let with_status = ProviderError { status: Some(429), ..error("", "insufficient_quota") };
+        assert_eq!(error_class(&with_status), Class::Quota, "whatever the status");
+    }
+
+    #[test]
+    fn errors_inside_a_200() {
+        for (kind, code, status, class) in [
+            ("overloaded_error", "", Some(529), Class::Retry),
+            ("", "server_error", Some(500), Class::Retry),
+            ("", "rate_limit_exceeded", Some(429), Class::Retry),
+            ("tokens", "rate_limit_exceeded", Some(429), Class::Retry),
+            ("", "RateLimitReached", Some(429), Class::Retry),
+            ("RESOURCE_EXHAUSTED", "", Some(429), Class::Retry),
+            ("UNAVAILABLE", "", Some(503), Class::Retry),
+            ("DEADLINE_EXCEEDED", "", Some(504), Class::Retry),
+            ("INTERNAL", "", Some(500), Class::Retry),
+            ("Internal Server Error", "", Some(500), Class::Retry),
+            ("server_error", "a code of next year", Some(500), Class::Retry),
+            ("invalid_request_error", "context_length_exceeded", Some(400), Class::Never),
+            ("server_error", "context_length_exceeded", Some(400), Class::Never),
+            ("INVALID_ARGUMENT", "", Some(400), Class::Never),
+            ("an unknown type", "1500", None, Class::Never),
+            ("", "", None, Class::Never),
+        ] {
+            let error = error(kind, code);
+            assert_eq!((error_status(&error), error_class(&error)), (status, class), "{kind} {code}");
+        }
+    }
+
+    #[test]
+    fn an_error_that_gives_a_status_is_taken_at_its_word() {
+        for (status, class) in [(504, Class::Retry), (400, Class::Never), (409, Class::Never)] {
+            let error = ProviderError { status: Some(status), ..error("server_error", "") };
+            assert_eq!((error_status(&error), error_class(&error)), (Some(status), class));
+        }
+    }
+
+    #[test]
+    fn no_word_stands_in_the_tables_twice() {
+        let mut words: Vec<Vec<u8>> = STATUS
+            .iter()
+            .map(|(word, _)| *word)
+            .chain(QUOTA.iter().copied())
+            .map(|w| letters(w).collect())
+            .collect();
+        let count = words.len();
+        words.sort_unstable();
+        words.dedup();
+        assert_eq!(words.len(), count);
+    }
+
+    #[test]
+    fn j11_x_should_retry() {
+        let said = |values: &[&'static str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append("x-should-retry", http::HeaderValue::from_static(value));
+            }
+            x_should_retry(&headers)
+        };
+        for (value, expected) in [
+            ("true", Some(true)),
+            ("TRUE", Some(true)),
+            ("False", Some(false)),
+            ("1", None),
+            ("yes", None),
+            ("", None),
+            ("true, false", None),
+        ] {
+            assert_eq!(said(&[value]), expected, "{value:?}");
+        }
+        assert_eq!(said(&[]), None);
+        assert_eq!(said(&["maybe", "false", "true"]), Some(false));
+    }
+}
