@@ -13,7 +13,7 @@ use crate::identity::Identity;
 use crate::play::{finish, play};
 use crate::record::Recorded;
 use crate::state::State;
-use crate::wire::Wire;
+use crate::wire::{Broken, Wire};
 
 /// So many connections wait to be accepted
 const QUEUE: i32 = 1024;
@@ -205,9 +205,13 @@ impl Acceptor {
             }
         };
         let thread = std::thread::Builder::new().name(self.name.clone()).spawn(run);
-        if thread.is_err() {
-            self.state.release(connection);
+        match thread {
+            Ok(thread) => Some(thread),
+            Err(error) => {
+                self.state.release(connection);
+                finish(connection, Err(Broken::Failed(format!("no thread: {error}"))), &self.state);
+                None
+            }
         }
-        thread.ok()
     }
 }
