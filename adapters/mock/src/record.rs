@@ -22,7 +22,7 @@ impl Recorded {
         Tally {
             connections: count(self.connections.len()),
             requests: count(self.requests.len()),
-            blocked: self.connections.iter().map(ConnectionRecord::blocked_for).sum(),
+            blocked: self.connections.iter().map(|connection| connection.blocked_for).sum(),
             received: self.connections.iter().map(|connection| connection.received).sum(),
             closed_by_peer: count(self.connections.iter().filter(closed).count()),
         }
@@ -43,6 +43,9 @@ pub struct ConnectionRecord {
     pub sent: u64,
     /// The times when sending was held up because the peer did not read; the first 1,000
     pub blocked: Vec<Blocked>,
+    /// For how long sending was held up, as far as that is over; in all, not only in those
+    #[serde(serialize_with = "seconds")]
+    pub blocked_for: Duration,
     /// The close by the peer, where the script looked far enough to see it
     pub closed_by_peer: Option<Closed>,
     /// What kept the script from going on
@@ -50,13 +53,6 @@ pub struct ConnectionRecord {
     /// When the script was over and the socket closed
     #[serde(serialize_with = "maybe_seconds")]
     pub ended: Option<Duration>,
-}
-
-impl ConnectionRecord {
-    /// For how long sending was held up, where that is over
-    pub fn blocked_for(&self) -> Duration {
-        self.blocked.iter().map(|blocked| blocked.resumed.unwrap_or(blocked.at) - blocked.at).sum()
-    }
 }
 
 /// One time when sending was held up

@@ -176,10 +176,12 @@ impl Wire {
             None
         });
         let written = (&*self.socket).write(bytes);
-        let resumed = Some(self.state.now());
+        let resumed = self.state.now();
         self.state.record(|recorded| {
+            let entry = entry(recorded, connection);
+            entry.blocked_for += resumed - at;
             if let Some(noted) = noted {
-                entry(recorded, connection).blocked[noted].resumed = resumed;
+                entry.blocked[noted].resumed = Some(resumed);
             }
         });
         written.map_err(broken)
