@@ -2,4 +2,4 @@
 
 mod turn;
 
-pub use turn::{Choice, Delta, ToolCall, Turn, Usage};
+pub use turn::{Choice, Delta, ToolCall, ToolKind, Turn, Usage};
