@@ -23,7 +23,11 @@ const MAX_CHOICES: usize = 1024;
 
 impl Choices {
     /// The answer of that number, with [`Finding::Opened`] if it is new; and whether it is new
-    pub(super) fn open(&mut self, index: u32, findings: &mut Findings) -> Result<(&mut Open, bool), Malformed> {
+    pub(super) fn open(
+        &mut self,
+        index: u32,
+        findings: &mut Findings,
+    ) -> Result<(&mut Open, bool), Malformed> {
         let known = self.0.iter().position(|open| open.index == index);
         let at = match known {
             Some(at) => at,

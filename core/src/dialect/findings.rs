@@ -138,7 +138,7 @@ impl Findings {
     /// Where the string `text` of the event's `data` lies, unescaped into the scratch if it must be
     pub fn span(&mut self, data: &str, text: JsonStr<'_>) -> Span {
         match text.plain() {
-            Some(plain) if plain.is_empty() => Span::default(),
+            Some("") => Span::default(),
             Some(plain) => Span::within(data, plain),
             None => {
                 let start = self.scratch.len();
@@ -156,19 +156,17 @@ impl Findings {
         }
     }
 
-    /// Adds a tool call's arguments, or a piece of them; returns whether there was anything to add
+    /// Adds a tool call's arguments, or a piece of them, unless it is empty
     ///
     /// They come as a string that holds JSON or, from some servers, as the JSON itself.
-    pub fn push_arguments(&mut self, data: &str, choice: u32, index: u32, raw: &RawValue) -> bool {
+    pub fn push_arguments(&mut self, data: &str, choice: u32, index: u32, raw: &RawValue) {
         let fragment = match raw.get().as_bytes().first() {
             Some(b'{' | b'[') => Span::within(data, raw.get()),
             _ => self.span(data, JsonStr::from_raw(raw)),
         };
-        let some = fragment.start < fragment.end;
-        if some {
+        if fragment.start < fragment.end {
             self.push(Finding::ToolArguments { choice, index, fragment });
         }
-        some
     }
 
     /// A span of a string that does not lie in the event's data

@@ -143,7 +143,10 @@ mod tests {
 
     #[test]
     fn a_turn_is_incomplete_if_one_choice_is() {
-        assert_eq!(ending(&turn(&[(0, "a", Some("stop"), &[]), (1, "b", Some("stop"), &[])])), Ending::Completed);
+        assert_eq!(
+            ending(&turn(&[(0, "a", Some("stop"), &[]), (1, "b", Some("stop"), &[])])),
+            Ending::Completed
+        );
         let one = turn(&[(0, "a", Some("stop"), &[]), (1, "b", Some("length"), &[])]);
         assert_eq!(ending(&one), Ending::Incomplete("length".to_owned()));
         let both = turn(&[(0, "a", Some("SAFETY"), &[]), (1, "b", Some("length"), &[])]);

@@ -134,6 +134,11 @@ pub fn reports_error(error: Option<&RawValue>) -> bool {
     !matches!(error.map_or("null", RawValue::get), "null" | "false" | "{}" | "[]" | "\"\"")
 }
 
+/// Whether a value is the empty string
+pub fn is_empty_string(raw: &RawValue) -> bool {
+    raw.get() == "\"\""
+}
+
 /// The character that an escape at the front of `text` stands for, and the escape's length
 ///
 /// `text` comes out of a document that `serde_json` took, so every escape is well formed.
@@ -197,12 +202,10 @@ mod tests {
         assert!(string("[1]").is_empty());
         assert_eq!(string("504").to_string(), "504");
         assert_eq!(string("true").to_string(), "true");
-        assert_eq!([string("504"), string(r#""504""#), string("-1"), string("5.0")].map(JsonStr::number), [
-            Some(504),
-            Some(504),
-            None,
-            None
-        ]);
+        assert_eq!(
+            [string("504"), string(r#""504""#), string("-1"), string("5.0")].map(JsonStr::number),
+            [Some(504), Some(504), None, None]
+        );
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub mod json;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod provider_error;
+#[cfg(test)]
+mod testing;
 mod tools;
 mod usage;
 

@@ -80,9 +80,13 @@ impl OpenAiResponses {
             return Ok(());
         }
         match event.kind.plain().and_then(|kind| kind.strip_prefix("response.")) {
-            Some("output_text.delta") => {
-                self.piece(data, &event, ItemKind::Message, |text| Finding::Text { choice: 0, text }, findings)
-            }
+            Some("output_text.delta") => self.piece(
+                data,
+                &event,
+                ItemKind::Message,
+                |text| Finding::Text { choice: 0, text },
+                findings,
+            ),
             Some("refusal.delta") => {
                 let refusal = |text| Finding::Refusal { choice: 0, text };
                 self.piece(data, &event, ItemKind::Message, refusal, findings)
@@ -165,12 +169,11 @@ impl OpenAiResponses {
     ) -> Result<(), Malformed> {
         self.open(findings);
         let at = self.item(event.output_index(), ItemKind::Call(kind))?;
-        let key = Some(self.items[at].output_index);
-        let index = self.tools.take(data, findings, 0, Fragment { key, kind, ..Fragment::default() })?;
-        if let Some(delta) = event.delta {
-            self.items[at].said |= findings.push_arguments(data, 0, index, delta);
-        }
-        Ok(())
+        let item = &mut self.items[at];
+        item.said |= event.delta.is_some_and(|raw| !json::is_empty_string(raw));
+        let fragment =
+            Fragment { key: Some(item.output_index), kind, arguments: event.delta, ..Fragment::default() };
+        self.tools.take(data, findings, 0, fragment)
     }
 
     /// Where the item is, made if it is new; without a number it is the last one of its kind
@@ -240,7 +243,12 @@ impl OpenAiResponses {
             ItemKind::Call(kind) => {
                 let arguments = if kind == ToolKind::Custom { output.input } else { output.arguments };
                 let key = Some(item.output_index);
-                self.tools.take(data, findings, 0, Fragment { key, kind, arguments, ..Fragment::default() })?;
+                self.tools.take(
+                    data,
+                    findings,
+                    0,
+                    Fragment { key, kind, arguments, ..Fragment::default() },
+                )?;
             }
         }
         Ok(())
@@ -336,7 +344,12 @@ impl<'a> Output<'a> {
     }
 
     fn content(&self) -> Result<Few<Part<'a>>, Malformed> {
-        self.content.map_or(Ok(Few::default()), |raw| json::read(raw.get()))
+        match self.content {
+            Some(raw) if raw.get().starts_with('[') => json::read(raw.get()),
+            // Compatible servers give a message as plain text.
+            Some(raw) => Ok(Few::from(Part { text: JsonStr::from_raw(raw), refusal: JsonStr::default() })),
+            None => Ok(Few::default()),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::value::RawValue;
 
 use super::Malformed;
 use super::findings::{Finding, Findings};
-use super::json::JsonStr;
+use super::json::{self, JsonStr};
 use crate::outcome::ToolKind;
 
 /// The tool calls of one answer, numbered in the order in which they open
@@ -39,14 +39,14 @@ const MAX_CALLS: u32 = 4096;
 impl Tools {
     /// Takes in a fragment: opens the call that it is the first of, and adds its arguments
     ///
-    /// Returns the call's number. Errors: [`Malformed`] past the cap on calls.
+    /// Errors: [`Malformed`] past the cap on calls.
     pub(super) fn take(
         &mut self,
         data: &str,
         findings: &mut Findings,
         choice: u32,
         fragment: Fragment<'_>,
-    ) -> Result<u32, Malformed> {
+    ) -> Result<(), Malformed> {
         let Fragment { id, name, arguments, .. } = fragment;
         let index = match self.position(fragment) {
             Some(index) => {
@@ -61,13 +61,14 @@ impl Tools {
                 }
                 index
             }
+            None if fragment.is_empty() => return Ok(()),
             None => self.open(data, findings, choice, fragment)?,
         };
         self.last = index;
         if let Some(raw) = arguments {
             findings.push_arguments(data, choice, index, raw);
         }
-        Ok(index)
+        Ok(())
     }
 
     /// Opens a call, whatever came before, without its arguments; returns its number
@@ -98,7 +99,8 @@ impl Tools {
         }
         let same_key = |call: &Call| key.is_none() || call.key == key;
         let same_id = |call: &Call| !id.is_empty() && id.is(&call.id);
-        let latest = |same: &dyn Fn(&Call) -> bool| (0_u32..).zip(&self.calls).filter(|(_, call)| same(call)).last();
+        let latest =
+            |same: &dyn Fn(&Call) -> bool| (0_u32..).zip(&self.calls).filter(|(_, call)| same(call)).last();
         let named = latest(&|call| same_key(call) && same_id(call));
         if named.is_some() || key.is_none() {
             return named.map(|(index, _)| index);
@@ -107,6 +109,14 @@ impl Tools {
         // Some servers give every call the same number: a new id with a name is a new call.
         let another = !id.is_empty() && !name.is_empty() && !call.id.is_empty();
         (!another).then_some(index)
+    }
+}
+
+impl Fragment<'_> {
+    /// Whether it says nothing of any call
+    fn is_empty(&self) -> bool {
+        let no_arguments = self.arguments.is_none_or(json::is_empty_string);
+        self.id.is_empty() && self.name.is_empty() && no_arguments
     }
 }
 

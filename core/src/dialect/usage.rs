@@ -24,7 +24,7 @@ pub(super) fn read(raw: &str) -> Option<Usage> {
         total_tokens: first(&[counters.total_tokens, counters.total_token_count]),
         raw: raw.to_owned(),
     };
-    (!is_empty_object(raw)).then_some(usage)
+    is_report(raw).then_some(usage)
 }
 
 /// Joins two usage objects: members of the later one replace those of the earlier, null ones do not
@@ -41,13 +41,14 @@ pub(super) fn merge(earlier: &str, later: &str) -> String {
     serde_json::to_string(&merged).unwrap_or_else(|_| later.to_owned())
 }
 
-fn is_empty_object(raw: &str) -> bool {
-    raw.bytes().all(|byte| matches!(byte, b'{' | b'}') || byte.is_ascii_whitespace())
+/// Whether it is an object with anything in it
+fn is_report(raw: &str) -> bool {
+    let members = raw.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    members.is_some_and(|members| !members.trim_ascii().is_empty())
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default)]
-#[derive(Default)]
 struct Counters<'a> {
     #[serde(borrow)]
     prompt_tokens: JsonStr<'a>,
@@ -69,15 +70,13 @@ mod tests {
 
     #[test]
     fn reads_the_names_of_every_dialect() {
-        let counts = |raw| read(raw).map(|usage| (usage.input_tokens, usage.output_tokens, usage.total_tokens));
+        let counts =
+            |raw| read(raw).map(|usage| (usage.input_tokens, usage.output_tokens, usage.total_tokens));
         assert_eq!(
             counts(r#"{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7,"input_tokens":5}"#),
             Some((Some(5), Some(2), Some(7)))
         );
-        assert_eq!(
-            counts(r#"{"input_tokens":5,"output_tokens":null}"#),
-            Some((Some(5), None, None))
-        );
+        assert_eq!(counts(r#"{"input_tokens":5,"output_tokens":null}"#), Some((Some(5), None, None)));
         assert_eq!(
             counts(r#"{"promptTokenCount":5,"candidatesTokenCount":2,"totalTokenCount":7}"#),
             Some((Some(5), Some(2), Some(7)))
@@ -90,7 +89,10 @@ mod tests {
     #[test]
     fn a_later_null_does_not_hide_an_earlier_count() {
         assert_eq!(
-            merge(r#"{"input_tokens":17,"output_tokens":1,"a":{"b":1}}"#, r#"{"output_tokens":65,"input_tokens":null}"#),
+            merge(
+                r#"{"input_tokens":17,"output_tokens":1,"a":{"b":1}}"#,
+                r#"{"output_tokens":65,"input_tokens":null}"#
+            ),
             r#"{"a":{"b":1},"input_tokens":17,"output_tokens":65}"#
         );
         assert_eq!(merge("", r#"{"output_tokens":2}"#), r#"{"output_tokens":2}"#);
