@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use steadfast::dialect::findings::{Finding, Findings};
 use steadfast::dialect::provider_error::ProviderError;
-use steadfast::dialect::{Decode, Decoder, Dialect};
+use steadfast::dialect::{Decode, Decoder, Dialect, Progress};
 use steadfast::outcome::{Choice, ToolCall, ToolKind, Turn};
 use steadfast_tests::shared;
 
@@ -40,6 +40,9 @@ struct Expected {
     model: Option<String>,
     error: Option<Value>,
     block_reason: Option<String>,
+    #[serde(default)]
+    done_sentinel: bool,
+    terminal_event: Option<String>,
     #[serde(default)]
     other_choices: BTreeMap<u32, ExpectedChoice>,
 }
@@ -83,6 +86,7 @@ struct Decoded {
     turn: Turn,
     error: Option<ProviderError>,
     block_reason: Option<String>,
+    progress: Progress,
 }
 
 #[test]
@@ -100,6 +104,7 @@ fn recorded_streams_decode_as_expected() {
         let decoded = decode(dialect, &case.framing, &body);
         let expected = case.expected_with_tail_flush.as_ref().unwrap_or(&case.expected);
         let mut differences = compare(&decoded, expected);
+        differences.extend(compare_progress(dialect, &decoded, expected, &case.framing));
         differences.retain(|(field, ours, _)| {
             let excused = exceptions.iter().any(|exception| {
                 exception.name == case.name && exception.field == *field && exception.ours == *ours
@@ -146,6 +151,7 @@ fn decode(dialect: Dialect, framing: &str, body: &str) -> Decoded {
     if framing == "json-error" {
         decoder.unary(body, &mut findings).unwrap();
         decoded.take(&mut findings, body);
+        decoded.progress = decoder.progress();
         return decoded;
     }
     assert_eq!(framing, "sse");
@@ -153,6 +159,7 @@ fn decode(dialect: Dialect, framing: &str, body: &str) -> Decoded {
         decoder.event(&name, &data, &mut findings).unwrap();
         decoded.take(&mut findings, &data);
     }
+    decoded.progress = decoder.progress();
     decoded
 }
 
@@ -256,6 +263,32 @@ fn compare(decoded: &Decoded, expected: &Expected) -> Vec<(&'static str, String,
         check("usage.raw", json(ours.map_or("", |usage| &usage.raw)), raw.to_string());
     }
     differences
+}
+
+/// The difference in how the turn is known to have ended, if there is one
+fn compare_progress(
+    dialect: Dialect,
+    decoded: &Decoded,
+    expected: &Expected,
+    framing: &str,
+) -> Option<(&'static str, String, String)> {
+    let sentinel = match dialect {
+        _ if framing == "json-error" => true,
+        Dialect::OpenAiChat => expected.done_sentinel,
+        Dialect::OpenAiResponses | Dialect::Anthropic => {
+            let names = ["response.completed", "response.incomplete", "message_stop"];
+            expected.terminal_event.as_deref().is_some_and(|event| names.contains(&event))
+        }
+        Dialect::Gemini => false,
+    };
+    let marked = expected.finish_reason.as_deref().is_some_and(|word| word != "failed");
+    let progress = match (sentinel, marked) {
+        (true, _) => Progress::Ended,
+        (false, true) => Progress::Marked,
+        (false, false) => Progress::Open,
+    };
+    let differ = progress != decoded.progress;
+    differ.then(|| ("progress", format!("{:?}", decoded.progress), format!("{progress:?}")))
 }
 
 fn of_choice(choice: &Choice) -> (u32, String, Option<String>) {

@@ -35,16 +35,31 @@ struct Block {
 }
 
 /// The tool call that an open block is
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Call {
     index: u32,
-    /// The input given when the block started, which stands if no other follows
-    input: String,
-    has_arguments: bool,
+    arguments: Arguments,
 }
+
+/// What has come of a call's arguments
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Arguments {
+    Nothing,
+    /// The block started with `{}`, which stands only if no piece follows
+    EmptyObject,
+    /// The block started with all of them
+    Whole,
+    Pieces,
+}
+
+/// What every tool call's block starts with
+const EMPTY_OBJECT: &str = "{}";
 
 /// More content blocks than any answer has open at a time; what a peer sends beyond is refused
 const MAX_OPEN_BLOCKS: usize = 1024;
+
+/// A larger report of usage is not joined with the one before it
+const MAX_USAGE_BYTES: usize = 64 * 1024;
 
 impl Decode for Anthropic {
     fn event(&mut self, _name: &str, data: &str, findings: &mut Findings) -> Result<(), Malformed> {
@@ -91,23 +106,24 @@ impl Anthropic {
                 self.open(findings);
                 // A gateway that starts over upstream leaves the blocks before it for good.
                 self.blocks.clear();
-                if let Some(message) = event.message {
+                if let Some(raw) = event.message {
+                    let message = json::read::<Message<'_>>(raw.get())?;
                     self.identity.push(data, message.id, message.model, findings);
                     self.count(message.usage, findings);
                 }
             }
             Some("content_block_start") => {
                 self.open(findings);
-                self.start_block(data, index, &event.content_block.unwrap_or_default(), findings)?;
+                self.start_block(data, index, &member(event.content_block)?, findings)?;
             }
             Some("content_block_delta") => {
                 self.open(findings);
-                self.delta(data, index, &event.delta.unwrap_or_default(), findings);
+                self.delta(data, index, &member(event.delta)?, findings);
             }
             Some("content_block_stop") => self.stop_blocks(|block| block.index == index, findings),
             Some("message_delta") => {
                 self.open(findings);
-                let word = event.delta.unwrap_or_default().stop_reason;
+                let word = member::<Delta<'_>>(event.delta)?.stop_reason;
                 self.finished |= finish::push(findings, data, 0, word, JsonStr::default());
                 self.count(event.usage, findings);
             }
@@ -131,6 +147,9 @@ impl Anthropic {
     fn count(&mut self, raw: Option<&RawValue>, findings: &mut Findings) {
         if let Some(raw) = raw {
             self.usage = usage::merge(&self.usage, raw.get());
+            if self.usage.len() > MAX_USAGE_BYTES {
+                raw.get().clone_into(&mut self.usage);
+            }
             if let Some(usage) = usage::read(&self.usage) {
                 findings.push(Finding::Usage(usage));
             }
@@ -149,8 +168,15 @@ impl Anthropic {
         }
         let call = match self.content(data, content, findings)? {
             Some(index) => {
-                let input = content.input.map_or("", RawValue::get).to_owned();
-                Some(Call { index, input, has_arguments: false })
+                let arguments = match content.input {
+                    None => Arguments::Nothing,
+                    Some(input) if input.get() == EMPTY_OBJECT => Arguments::EmptyObject,
+                    Some(input) => {
+                        findings.push_arguments(data, 0, index, input);
+                        Arguments::Whole
+                    }
+                };
+                Some(Call { index, arguments })
             }
             None => None,
         };
@@ -197,7 +223,10 @@ impl Anthropic {
                     findings.push(Finding::Unknown);
                     return;
                 };
-                call.has_arguments |= !delta.partial_json.is_empty();
+                if call.arguments == Arguments::Whole || delta.partial_json.is_empty() {
+                    return;
+                }
+                call.arguments = Arguments::Pieces;
                 let index = call.index;
                 findings.push_piece(data, delta.partial_json, |fragment| Finding::ToolArguments {
                     choice: 0,
@@ -213,13 +242,11 @@ impl Anthropic {
     fn stop_blocks(&mut self, stops: impl Fn(&Block) -> bool, findings: &mut Findings) {
         self.blocks.retain(|block| {
             let stopped = stops(block);
-            if let Some(call) = &block.call
+            if let Some(Call { index, arguments: Arguments::EmptyObject }) = block.call
                 && stopped
-                && !call.has_arguments
-                && !call.input.is_empty()
             {
-                let fragment = findings.owned(&call.input);
-                findings.push(Finding::ToolArguments { choice: 0, index: call.index, fragment });
+                let fragment = findings.owned(EMPTY_OBJECT);
+                findings.push(Finding::ToolArguments { choice: 0, index, fragment });
             }
             !stopped
         });
@@ -240,15 +267,20 @@ impl Anthropic {
     }
 }
 
+/// Reads a member of an event of a known type; in others it may be anything
+fn member<'a, T: Default + Deserialize<'a>>(raw: Option<&'a RawValue>) -> Result<T, Malformed> {
+    raw.map_or_else(|| Ok(T::default()), |raw| json::read(raw.get()))
+}
+
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: JsonStr<'a>,
     #[serde(default)]
     index: JsonStr<'a>,
-    message: Option<Message<'a>>,
-    content_block: Option<Content<'a>>,
-    delta: Option<Delta<'a>>,
+    message: Option<&'a RawValue>,
+    content_block: Option<&'a RawValue>,
+    delta: Option<&'a RawValue>,
     usage: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
 }

@@ -118,3 +118,67 @@ impl Decode for Decoder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// One event of each dialect with everything that the decoders look at
+    const RICH: [&str; 5] = [
+        r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{"content":"a\u00e9","reasoning":"r","refusal":"n","tool_calls":[{"index":0,"id":"t","function":{"name":"f","arguments":"{\"a\""}},{"custom":{"name":"g","input":{}}}]},"finish_reason":"stop"},{"text":"b"}],"usage":{"prompt_tokens":5}}"#,
+        r#"{"type":"response.completed","response":{"id":"r","status":"completed","output":[{"type":"message","content":[{"text":"a"},{"refusal":"n"}]},{"type":"function_call","call_id":"t","name":"f","arguments":"{}"},{"type":"reasoning","summary":[{"text":"s"}]}],"usage":{"input_tokens":5},"error":null}}"#,
+        r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"f","input":{"a":[1,"\n"]}}}"#,
+        r#"{"type":"message_start","message":{"id":"m","content":[],"usage":{"input_tokens":5,"output_tokens":null}}}"#,
+        r#"{"candidates":[{"content":{"parts":[{"text":"a","thought":true},{"functionCall":{"name":"f","args":{"x":1}}}]},"finishReason":"STOP"}],"promptFeedback":{"blockReason":"X"},"error":{"code":429,"message":"no"}}"#,
+    ];
+
+    #[test]
+    fn names_are_read_back() {
+        for dialect in Dialect::ALL {
+            assert_eq!(Dialect::from_name(dialect.name()), Some(dialect));
+            let json = serde_json::to_string(&dialect).unwrap();
+            assert_eq!(json, format!("\"{}\"", dialect.name()));
+            assert_eq!(serde_json::from_str::<Dialect>(&json).unwrap(), dialect);
+        }
+        assert_eq!(Dialect::from_name("openai"), None);
+    }
+
+    proptest! {
+        /// Whatever the peer sends: an answer or a fault, and every span resolves
+        #[test]
+        fn damaged_events_never_panic(
+            which in prop::sample::select(&RICH[..]),
+            cut in any::<prop::sample::Index>(),
+            length in 0..12_usize,
+            graft in prop::sample::select(&["", "null", "[]", "{}", "\"\\ud83c\"", "-1", "true", "[null,{}]", "\""][..]),
+            wrap in any::<bool>(),
+        ) {
+            let start = cut.index(which.len());
+            let end = (start + length).min(which.len());
+            let mut data = [&which[..start], graft, &which[end..]].concat();
+            if wrap {
+                data = format!(" [{data}, {which}]");
+            }
+            for dialect in Dialect::ALL {
+                let mut findings = Findings::default();
+                let mut decoder = Decoder::new(dialect);
+                for unary in [false, false, true] {
+                    let result = match unary {
+                        false => decoder.event("message", &data, &mut findings),
+                        true => decoder.unary(&data, &mut findings),
+                    };
+                    if let Err(fault) = result {
+                        prop_assert!(!fault.reason.is_empty());
+                    }
+                    let mut turn = crate::outcome::Turn::default();
+                    while let Some(finding) = findings.take().cloned() {
+                        finding.apply(&mut turn, &findings, &data);
+                    }
+                    findings.clear();
+                }
+            }
+        }
+    }
+}

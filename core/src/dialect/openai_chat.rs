@@ -81,11 +81,11 @@ impl OpenAiChat {
     ) -> Result<(), Malformed> {
         let index = json::index(choice.index, position);
         let (open, new) = self.choices.open(index, findings)?;
-        // A message is the whole answer: next to deltas it would be said twice.
-        let said = choice.delta.as_ref().or(choice.message.as_ref().filter(|_| new));
-        match said {
-            Some(said) => message(data, index, said, open, findings)?,
-            None => findings.push_piece(data, choice.text, |text| Finding::Text { choice: index, text }),
+        match (&choice.delta, choice.message) {
+            (Some(delta), _) => message(data, index, delta, open, findings)?,
+            // A message is the whole answer: after deltas it would be said twice.
+            (None, Some(whole)) if new => message(data, index, &json::read(whole.get())?, open, findings)?,
+            (None, _) => findings.push_piece(data, choice.text, |text| Finding::Text { choice: index, text }),
         }
         // An error object says more than the finish reason next to it.
         if !(failed && finish::word_is_error(choice.finish_reason)) {
@@ -185,7 +185,7 @@ struct Choice<'a> {
     #[serde(borrow, default)]
     index: JsonStr<'a>,
     delta: Option<Message<'a>>,
-    message: Option<Message<'a>>,
+    message: Option<&'a RawValue>,
     #[serde(default)]
     text: JsonStr<'a>,
     #[serde(default)]

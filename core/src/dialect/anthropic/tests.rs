@@ -74,7 +74,7 @@ fn f06_the_stop_reason_marks_and_message_stop_ends() {
 #[test]
 fn f08_new_deltas_and_events_pass() {
     let compaction = delta(0, r#"{"type":"compaction_delta","content":"zz"}"#);
-    let shiny = r#"{"type":"shiny_event"}"#;
+    let shiny = r#"{"type":"shiny_event","delta":"x","message":[1],"content_block":true}"#;
     let signature = delta(0, r#"{"type":"signature_delta","signature":"s"}"#);
     let events =
         [START, BLOCK, &compaction, &signature, &text("Hi"), shiny, BLOCK_STOP, &end("end_turn"), STOP];
@@ -142,12 +142,26 @@ fn tool_calls_are_numbered_among_themselves() {
             STOP,
         ],
     );
-    let calls = [["a", "f", r#"{"x":1}"#], ["b", "f", "{}"], ["c", "f", r#"{"y":"\n"}"#], ["a", "f", "{}"]];
+    let calls =
+        [["a", "f", r#"{"x":1}"#], ["b", "f", "{}"], ["c", "f", r#"{"y":"\n"}"#], ["a", "f", r#"{"z":0}"#]];
     assert_eq!(played.calls(), calls);
     let kinds: Vec<_> = played.turn.choices[0].tool_calls.iter().map(|call| call.kind).collect();
     let (function, server) = (ToolKind::Function, ToolKind::Server);
     assert_eq!(kinds, [function, server, function, server]);
     assert_eq!((played.unknown, played.ending()), (1, Ending::Completed));
+}
+
+#[test]
+fn usage_that_keeps_growing_is_not_kept() {
+    let counted = |member: usize| {
+        let usage = format!(r#"{{"m{member}":"{}","output_tokens":{member}}}"#, "x".repeat(20_000));
+        format!(r#"{{"type":"message_delta","delta":{{}},"usage":{usage}}}"#)
+    };
+    let events: Vec<_> = (0..9).map(counted).collect();
+    let events: Vec<_> = events.iter().map(String::as_str).collect();
+    let played = play(MESSAGES, &events);
+    assert_eq!(played.tokens(), Some([None, Some(8), None]));
+    assert!(played.turn.usage.unwrap().raw.len() <= 64 * 1024);
 }
 
 #[test]
