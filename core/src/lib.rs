@@ -1,5 +1,6 @@
 //! LLM calls that end.
 
+pub mod call;
 pub mod config;
 pub mod dialect;
 pub mod framing;

@@ -43,33 +43,24 @@ impl Assembly {
             self.turn.apply(&delta);
             return Ok(Absorbed::Delta);
         }
-        let resolve = |span| findings.resolve(data, span);
         match finding {
-            Finding::Opened { choice } => {
-                self.bytes += size_of::<Choice>();
-                self.grown(max_bytes)?;
-                self.turn.choice_mut(*choice);
-            }
-            Finding::Finish { choice, reason } => {
-                self.turn.choice_mut(*choice).finish_reason = Some(resolve(*reason).to_owned());
-            }
-            Finding::Identity { id, model } => {
-                for (text, field) in [(resolve(*id), &mut self.turn.id), (resolve(*model), &mut self.turn.model)] {
-                    if !text.is_empty() {
-                        *field = Some(text.to_owned());
-                    }
-                }
-            }
-            Finding::Usage(usage) => self.turn.usage = Some(usage.clone()),
             Finding::Error(error) => return Err(ErrorKind::InBand(error.clone())),
             Finding::Blocked(reason) => return Err(ErrorKind::Blocked { reason: reason.clone() }),
             Finding::Unknown => return Ok(Absorbed::Unknown),
+            Finding::Opened { .. } => {
+                self.bytes += size_of::<Choice>();
+                self.grown(max_bytes)?;
+            }
             Finding::Text { .. }
             | Finding::Reasoning { .. }
             | Finding::Refusal { .. }
             | Finding::ToolCall { .. }
-            | Finding::ToolArguments { .. } => {}
+            | Finding::ToolArguments { .. }
+            | Finding::Finish { .. }
+            | Finding::Identity { .. }
+            | Finding::Usage(_) => {}
         }
+        finding.apply(&mut self.turn, findings, data);
         Ok(Absorbed::Silent)
     }
 

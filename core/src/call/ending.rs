@@ -11,7 +11,7 @@ use super::{Call, Inner, Pause};
 use crate::dialect::finish::{self, Ending as TurnEnding};
 use crate::dialect::provider_error;
 use crate::http1::ResponseHead;
-use crate::dialect::provider_error::ProviderError;
+use crate::outcome::ProviderError;
 use crate::outcome::{
     AttemptRecord, Billing, CallError, Completion, Ending, ErrorKind, Note, Outcome, Phase, ProtocolError, Reason,
     Span, SpanKind, StatusError, Timeline, Truncation,
@@ -77,7 +77,8 @@ impl Call {
             self.timeline.note(Note::RetryAfterTooLong);
             return None;
         }
-        let pause = self.backoff.pause(&mut self.rng, self.attempts_made, retry_after, self.left());
+        let left = self.left();
+        let pause = self.backoff.pause(&mut self.rng, self.attempts_made, retry_after, left);
         if pause.is_none() {
             self.timeline.note(Note::PauseDidNotFit);
         }
@@ -232,7 +233,7 @@ impl Call {
 
     /// Blanks the call's credentials wherever the peer's words are quoted (rule END-5)
     fn blank_credentials(&self, kind: &mut ErrorKind) {
-        let mut blank = |text: &mut String| self.credentials.blank(text);
+        let blank = |text: &mut String| self.credentials.blank(text);
         match kind {
             ErrorKind::Status(StatusError { provider: Some(provider), .. }) | ErrorKind::InBand(provider) => {
                 blank(&mut provider.message);

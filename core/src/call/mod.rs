@@ -282,7 +282,7 @@ impl Call {
                 attempt.http = Transport::Facts;
                 self.billing = self.billing.max(Billing::MaybeBilled);
                 self.input_of = id;
-                self.request.head_arrived(head);
+                self.head_arrived(head);
                 Ok(&[])
             }
             Fact::Body(id, bytes) => {

@@ -255,7 +255,7 @@ impl Call {
     fn body_concluded(&mut self) {
         if self.has_terminal_state() {
             self.complete(Reason::EndOfBody);
-        } else if self.turn.choices.is_empty() {
+        } else if self.assembly.turn.choices.is_empty() {
             self.fail(ErrorKind::Empty);
         } else {
             self.fail(ErrorKind::Truncated(Truncation::NoTerminalState));
@@ -274,7 +274,7 @@ impl Call {
             // A body that ended with the connection may have been cut: then that is the news.
             return if proper { self.broken(malformed(&error, &text)) } else { self.truncated("no TLS close_notify".into()) };
         }
-        while let Some(index) = findings.next_index() {
+        while let Some(index) = findings.take_index() {
             let finding = findings.get(index);
             if let Err(kind) = self.assembly.absorb(finding, &findings, text.as_bytes(), usize::MAX) {
                 return self.fail(kind);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::dialect::findings::{Finding, Findings};
 use crate::dialect::{Decode, Decoder, Dialect, Malformed, Progress};
-use crate::framing::sse::{Framer, Located};
+use crate::framing::sse::{Event as Framed, Field, Framer, Located};
 use crate::outcome::ProtocolError;
 use crate::time::Instant;
 
@@ -100,12 +100,7 @@ impl StreamBody {
                     .next(&input[range.clone()])
                     .map_err(|error| ProtocolError::EventTooLarge { limit: error.limit })?;
                 if let Some(event) = event {
-                    let place = |located| match located {
-                        Located::Input { start, end } => Place::Input(range.start + start..range.start + end),
-                        Located::Kept { .. } => Place::Framer(located),
-                    };
-                    self.event = Event { open: true, data: place(event.data), name: event.name.map(place) };
-                    self.decode(input)?;
+                    self.open_event(&event, range.start, input)?;
                 }
                 Ok((consumed, self.event.open))
             }
@@ -129,12 +124,11 @@ impl StreamBody {
             Source::Events(framer) => {
                 let Some(tail) = framer.tail().filter(|_| proper) else { return Ok(false) };
                 let Ok(data) = std::str::from_utf8(framer.bytes(&[], tail.data)) else { return Ok(false) };
-                if data != "[DONE]" && serde_json::from_str::<serde::de::IgnoredAny>(data).is_err() {
-                    return Ok(false);
+                let is_whole = data == "[DONE]" || serde_json::from_str::<serde::de::IgnoredAny>(data).is_ok();
+                if is_whole {
+                    self.open_event(&tail, 0, &[])?;
                 }
-                let name = tail.name.map(Place::Framer);
-                self.event = Event { open: true, data: Place::Framer(tail.data), name };
-                self.decode(&[]).map(|()| true)
+                Ok(is_whole)
             }
             Source::Whole(body) => {
                 self.own = String::from_utf8_lossy(&std::mem::take(body)).into_owned();
@@ -149,6 +143,24 @@ impl StreamBody {
         }
     }
 
+    /// Makes an event the present one; places in the input are counted from `from`
+    fn open_event(&mut self, event: &Framed, from: usize, input: &[u8]) -> Result<(), ProtocolError> {
+        let place = |located| match located {
+            Located::Input { start, end } => Place::Input(from + start..from + end),
+            Located::Kept { .. } => Place::Framer(located),
+        };
+        let name = match event.field {
+            Field::Data => event.name.map(place),
+            // A llama.cpp server reports failures in a field of this name, without an event around it.
+            Field::Error => {
+                "error".clone_into(&mut self.own_name);
+                Some(Place::Own)
+            }
+        };
+        self.event = Event { open: true, data: place(event.data), name };
+        self.decode(input)
+    }
+
     fn decode(&mut self, input: &[u8]) -> Result<(), ProtocolError> {
         self.findings.clear();
         let Source::Events(framer) = &self.source else { return Ok(()) };
@@ -160,7 +172,8 @@ impl StreamBody {
         let name = match &self.event.name {
             Some(Place::Input(range)) => &input[range.clone()],
             Some(Place::Framer(located)) => framer.bytes(&[], *located),
-            Some(Place::Own) | None => b"message",
+            Some(Place::Own) => self.own_name.as_bytes(),
+            None => b"message",
         };
         let name = std::str::from_utf8(name).unwrap_or("message");
         match std::str::from_utf8(bytes) {
@@ -178,7 +191,7 @@ impl StreamBody {
 
     /// The next finding's place in [`StreamBody::findings`]
     pub(super) fn next_finding(&mut self) -> Option<usize> {
-        self.findings.next_index()
+        self.findings.take_index()
     }
 
     /// Whether an event has been decoded and what it means for the turn's end is still to be asked

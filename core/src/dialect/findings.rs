@@ -1,8 +1,10 @@
 //! What a decoder finds in an event, in order, as spans of the event's own bytes.
 
+use serde_json::value::RawValue;
+
 use super::json::JsonStr;
-use super::provider_error::ProviderError;
-use crate::outcome::{Delta, Usage};
+use crate::outcome::ProviderError;
+use crate::outcome::{Delta, ToolKind, Turn, Usage};
 
 /// One thing found in an event
 #[derive(Clone, Debug, PartialEq)]
@@ -33,12 +35,14 @@ pub enum Finding {
         /// Where the text lies
         text: Span,
     },
-    /// A tool call opens
+    /// A tool call opens; the same index again only brings an id or a name that was missing
     ToolCall {
         /// Which of several answers
         choice: u32,
         /// Position among the tool calls of this choice, from 0, without gaps
         index: u32,
+        /// Who runs the tool, and on what
+        kind: ToolKind,
         /// Where the provider's id lies; empty where it gives none
         id: Span,
         /// Where the tool's name lies
@@ -85,6 +89,15 @@ pub struct Span {
     scratch: bool,
 }
 
+impl Span {
+    /// Where `text`, which is part of `data`, lies
+    fn within(data: &str, text: &str) -> Self {
+        let start = text.as_ptr() as usize - data.as_ptr() as usize;
+        debug_assert!(data.get(start..start + text.len()) == Some(text), "text of another event");
+        Self { start, end: start + text.len(), scratch: false }
+    }
+}
+
 /// The findings of one event, in the order in which they are to be delivered
 ///
 /// Reused from event to event, so that steady streaming allocates nothing.
@@ -112,9 +125,21 @@ impl Findings {
 
     /// The next finding, which stays until the next [`Findings::clear`]
     pub fn take(&mut self) -> Option<&Finding> {
-        let finding = self.queue.get(self.next)?;
-        self.next += 1;
-        Some(finding)
+        self.take_index().map(|index| self.get(index))
+    }
+
+    /// The place of the next finding, for [`Findings::get`]
+    pub(crate) fn take_index(&mut self) -> Option<usize> {
+        let index = self.next;
+        (index < self.queue.len()).then(|| {
+            self.next += 1;
+            index
+        })
+    }
+
+    /// The finding at a place that [`Findings::take_index`] gave
+    pub(crate) fn get(&self, index: usize) -> &Finding {
+        &self.queue[index]
     }
 
     /// Adds a finding
@@ -125,16 +150,34 @@ impl Findings {
     /// Where the string `text` of the event's `data` lies, unescaped into the scratch if it must be
     pub fn span(&mut self, data: &str, text: JsonStr<'_>) -> Span {
         match text.plain() {
-            Some(plain) => {
-                let start = plain.as_ptr() as usize - data.as_ptr() as usize;
-                debug_assert!(data.get(start..start + plain.len()) == Some(plain), "text of another event");
-                Span { start, end: start + plain.len(), scratch: false }
-            }
+            Some("") => Span::default(),
+            Some(plain) => Span::within(data, plain),
             None => {
                 let start = self.scratch.len();
                 text.unescape_into(&mut self.scratch);
                 Span { start, end: self.scratch.len(), scratch: true }
             }
+        }
+    }
+
+    /// Adds what `finding` makes of the piece `text`, unless that is empty
+    pub fn push_piece(&mut self, data: &str, text: JsonStr<'_>, finding: impl FnOnce(Span) -> Finding) {
+        if !text.is_empty() {
+            let span = self.span(data, text);
+            self.push(finding(span));
+        }
+    }
+
+    /// Adds a tool call's arguments, or a piece of them, unless it is empty
+    ///
+    /// They come as a string that holds JSON or, from some servers, as the JSON itself.
+    pub fn push_arguments(&mut self, data: &str, choice: u32, index: u32, raw: &RawValue) {
+        let fragment = match raw.get().as_bytes().first() {
+            Some(b'{' | b'[') => Span::within(data, raw.get()),
+            _ => self.span(data, JsonStr::from_raw(raw)),
+        };
+        if fragment.start < fragment.end {
+            self.push(Finding::ToolArguments { choice, index, fragment });
         }
     }
 
@@ -145,48 +188,66 @@ impl Findings {
         Span { start, end: self.scratch.len(), scratch: true }
     }
 
-    /// The string that `span` names
-    pub fn resolve<'a>(&'a self, data: &'a str, span: Span) -> &'a str {
-        let source = if span.scratch { self.scratch.as_str() } else { data };
-        &source[span.start..span.end]
-    }
-
-    /// Moves whatever the queued findings point to out of `data`, which is about to go away
-    pub fn detach(&mut self, data: &str) {
-        for finding in &mut self.queue[self.next..] {
-            let spans: [Option<&mut Span>; 2] = match finding {
-                Finding::Text { text, .. }
-                | Finding::Reasoning { text, .. }
-                | Finding::Refusal { text, .. } => [Some(text), None],
-                Finding::ToolCall { id, name, .. } => [Some(id), Some(name)],
-                Finding::ToolArguments { fragment, .. } => [Some(fragment), None],
-                Finding::Finish { reason, .. } => [Some(reason), None],
-                Finding::Identity { id, model } => [Some(id), Some(model)],
-                Finding::Opened { .. }
-                | Finding::Usage(_)
-                | Finding::Error(_)
-                | Finding::Blocked(_)
-                | Finding::Unknown => [None, None],
-            };
-            for span in spans.into_iter().flatten().filter(|span| !span.scratch) {
-                let start = self.scratch.len();
-                self.scratch.push_str(&data[span.start..span.end]);
-                *span = Span { start, end: self.scratch.len(), scratch: true };
-            }
-        }
+    /// The string that `span` names; `data` is the event's, as text or as the bytes of that text
+    ///
+    /// # Panics
+    ///
+    /// If `data` is not that of the event.
+    pub fn resolve<'a>(&'a self, data: &'a (impl AsRef<[u8]> + ?Sized), span: Span) -> &'a str {
+        let source = if span.scratch { self.scratch.as_bytes() } else { data.as_ref() };
+        // Only the piece is looked at again, never the event around it.
+        std::str::from_utf8(&source[span.start..span.end]).expect("a span of the event's text")
     }
 }
 
 impl Finding {
+    /// Adds this finding to the turn, unless it is an error, a block or unknown
+    ///
+    /// The first id and the first model stand, as do the last finish reason and the last count.
+    pub fn apply(&self, turn: &mut Turn, findings: &Findings, data: &(impl AsRef<[u8]> + ?Sized)) {
+        if let Some(delta) = self.delta(findings, data) {
+            return turn.apply(&delta);
+        }
+        match self {
+            Self::Opened { choice } => {
+                turn.choice_mut(*choice);
+            }
+            Self::Finish { choice, reason } => {
+                turn.choice_mut(*choice).finish_reason = Some(findings.resolve(data, *reason).to_owned());
+            }
+            Self::Identity { id, model } => {
+                for (held, given) in [(&mut turn.id, *id), (&mut turn.model, *model)] {
+                    let given = findings.resolve(data, given);
+                    if held.is_none() && !given.is_empty() {
+                        *held = Some(given.to_owned());
+                    }
+                }
+            }
+            Self::Usage(usage) => turn.usage = Some(usage.clone()),
+            Self::Text { .. }
+            | Self::Reasoning { .. }
+            | Self::Refusal { .. }
+            | Self::ToolCall { .. }
+            | Self::ToolArguments { .. }
+            | Self::Error(_)
+            | Self::Blocked(_)
+            | Self::Unknown => {}
+        }
+    }
+
     /// The delta that this finding is, if it is one
-    pub fn delta<'a>(&self, findings: &'a Findings, data: &'a str) -> Option<Delta<'a>> {
+    pub fn delta<'a>(
+        &self,
+        findings: &'a Findings,
+        data: &'a (impl AsRef<[u8]> + ?Sized),
+    ) -> Option<Delta<'a>> {
         let resolve = |span| findings.resolve(data, span);
         Some(match *self {
             Self::Text { choice, text } => Delta::Text { choice, text: resolve(text) },
             Self::Reasoning { choice, text } => Delta::Reasoning { choice, text: resolve(text) },
             Self::Refusal { choice, text } => Delta::Refusal { choice, text: resolve(text) },
-            Self::ToolCall { choice, index, id, name } => {
-                Delta::ToolCall { choice, index, id: resolve(id), name: resolve(name) }
+            Self::ToolCall { choice, index, kind, id, name } => {
+                Delta::ToolCall { choice, index, kind, id: resolve(id), name: resolve(name) }
             }
             Self::ToolArguments { choice, index, fragment } => {
                 Delta::ToolArguments { choice, index, fragment: resolve(fragment) }

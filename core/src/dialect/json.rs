@@ -3,6 +3,8 @@
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::Malformed;
+
 /// A string inside a JSON document, still in its escaped form
 ///
 /// Lenient, as the servers are: null and absence are the empty string, a number or a boolean is
@@ -32,6 +34,16 @@ impl<'a> JsonStr<'a> {
             Some(plain) => plain == text,
             None => self.to_string() == text,
         }
+    }
+
+    /// What follows `prefix`, if the string begins with it in its escaped form, or the string itself
+    pub fn after(self, prefix: &str) -> Self {
+        Self(self.0.strip_prefix(prefix).unwrap_or(self.0))
+    }
+
+    /// The whole number that the string or the JSON number is, if it is one and not negative
+    pub fn number(self) -> Option<u64> {
+        self.0.parse().ok()
     }
 
     /// Appends the string, unescaped, to `out`
@@ -77,6 +89,56 @@ impl<'a> JsonStr<'a> {
     }
 }
 
+/// Reads `text` as one JSON document
+///
+/// Errors: [`Malformed`], which says where the fault lies and quotes nothing.
+pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Malformed> {
+    serde_json::from_str(text).map_err(|error| {
+        let what = if error.is_data() { "JSON of an unexpected shape" } else { "not JSON" };
+        let (line, column) = (error.line(), error.column());
+        Malformed { reason: format!("{what}, at line {line} column {column}") }
+    })
+}
+
+/// Calls `take` with the JSON object that `data` is, or with each object of the array that it is
+///
+/// Errors: [`Malformed`] where `data` is neither, and whatever `take` returns.
+pub fn each_object<'a>(
+    data: &'a str,
+    mut take: impl FnMut(&'a str) -> Result<(), Malformed>,
+) -> Result<(), Malformed> {
+    match data.trim_ascii_start().as_bytes().first() {
+        Some(b'{') => take(data),
+        // Google wraps an error, and Gemini a whole unary stream, in an array.
+        Some(b'[') => {
+            for object in read::<Vec<&RawValue>>(data)? {
+                take(object.get())?;
+            }
+            Ok(())
+        }
+        _ => {
+            read::<serde::de::IgnoredAny>(data)?;
+            Err(Malformed { reason: "JSON, but not an object".to_owned() })
+        }
+    }
+}
+
+/// The number of a choice: its own, or its place in the list where it gives none
+pub fn index(own: JsonStr<'_>, position: usize) -> u32 {
+    let own = own.number().and_then(|own| u32::try_from(own).ok());
+    own.unwrap_or_else(|| u32::try_from(position).unwrap_or(u32::MAX))
+}
+
+/// Whether an `error` member reports an error; some servers send it, empty, in every event
+pub fn reports_error(error: Option<&RawValue>) -> bool {
+    !matches!(error.map_or("null", RawValue::get), "null" | "false" | "{}" | "[]" | "\"\"")
+}
+
+/// Whether a value is the empty string
+pub fn is_empty_string(raw: &RawValue) -> bool {
+    raw.get() == "\"\""
+}
+
 /// The character that an escape at the front of `text` stands for, and the escape's length
 ///
 /// `text` comes out of a document that `serde_json` took, so every escape is well formed.
@@ -108,8 +170,8 @@ fn unescape(text: &str) -> (char, usize) {
 mod tests {
     use super::*;
 
-    fn read(json: &str) -> JsonStr<'_> {
-        serde_json::from_str(json).unwrap()
+    fn string(json: &str) -> JsonStr<'_> {
+        read(json).unwrap()
     }
 
     #[test]
@@ -117,7 +179,7 @@ mod tests {
         for json in
             [r#""""#, r#""plain""#, r#""a\"b\\c\/d\n\t\r\b\fe""#, r#""\u00e9\ud83c\udf0d\u0041z""#, "\"é🌍\""]
         {
-            assert_eq!(read(json).to_string(), serde_json::from_str::<String>(json).unwrap(), "{json}");
+            assert_eq!(string(json).to_string(), serde_json::from_str::<String>(json).unwrap(), "{json}");
         }
     }
 
@@ -129,16 +191,44 @@ mod tests {
             (r#""\udf0d\ud83c""#, "\u{FFFD}\u{FFFD}"),
             (r#""\ud83c\u0041""#, "\u{FFFD}A"),
         ] {
-            assert_eq!(read(json).to_string(), text, "{json}");
+            assert_eq!(string(json).to_string(), text, "{json}");
         }
     }
 
     #[test]
     fn what_is_no_string_is_read_leniently() {
-        assert!(read("null").is_empty());
-        assert!(read(r#"{"a":1}"#).is_empty());
-        assert!(read("[1]").is_empty());
-        assert_eq!(read("504").to_string(), "504");
-        assert_eq!(read("true").to_string(), "true");
+        assert!(string("null").is_empty());
+        assert!(string(r#"{"a":1}"#).is_empty());
+        assert!(string("[1]").is_empty());
+        assert_eq!(string("504").to_string(), "504");
+        assert_eq!(string("true").to_string(), "true");
+        assert_eq!(
+            [string("504"), string(r#""504""#), string("-1"), string("5.0")].map(JsonStr::number),
+            [Some(504), Some(504), None, None]
+        );
+    }
+
+    #[test]
+    fn malformed_data_is_located_and_not_quoted() {
+        let reason = |text| read::<Vec<u32>>(text).unwrap_err().reason;
+        assert_eq!(reason("[1,secret]"), "not JSON, at line 1 column 4");
+        assert_eq!(reason(r#"[1,"secret"]"#), "JSON of an unexpected shape, at line 1 column 11");
+        assert_eq!(reason("[1] 2"), "not JSON, at line 1 column 5");
+    }
+
+    #[test]
+    fn objects_come_alone_or_in_an_array() {
+        let objects = |data| {
+            let mut taken = Vec::new();
+            each_object(data, |object| {
+                taken.push(object);
+                Ok(())
+            })
+            .map(|()| taken)
+        };
+        assert_eq!(objects(r#" {"a":1}"#).unwrap(), [r#" {"a":1}"#]);
+        assert_eq!(objects(r#"[{"a":1}, {"b":2}]"#).unwrap(), [r#"{"a":1}"#, r#"{"b":2}"#]);
+        assert_eq!(objects(r#""error""#).unwrap_err().reason, "JSON, but not an object");
+        assert_eq!(objects("error").unwrap_err().reason, "not JSON, at line 1 column 1");
     }
 }

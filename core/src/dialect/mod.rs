@@ -6,21 +6,37 @@
 //! | [`openai_responses`] | OpenAI Responses |
 //! | [`anthropic`] | Anthropic Messages |
 //! | [`gemini`] | Gemini `streamGenerateContent` |
+//! | [`Decoder`] | the dialects behind one type, and what their events have in common |
 //! | [`findings`] | what a decoder finds in an event, as spans of its bytes |
+//! | [`few`] | a list that is nearly always of one element |
 //! | [`json`] | strings of a JSON document without copying them |
+//! | `identity` | which of the response's id and model are known |
+//! | `choices` | which answers have opened and finished |
+//! | `tools` | which tool call a fragment belongs to |
+//! | `usage` | what a provider counted |
 //! | [`finish`] | the finish-reason table |
 //! | [`provider_error`] | errors in a provider's own words, from bodies and from streams |
 
 pub mod anthropic;
+mod choices;
+mod decoder;
+pub mod few;
 pub mod findings;
 pub mod finish;
 pub mod gemini;
+mod identity;
 pub mod json;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod provider_error;
+#[cfg(test)]
+mod testing;
+mod tools;
+mod usage;
 
+pub use decoder::{Decoder, Dialect};
 use findings::Findings;
+use crate::outcome::ProviderError;
 
 /// Decodes the events of one answer
 ///
@@ -59,4 +75,13 @@ pub enum Progress {
 pub struct Malformed {
     /// What is wrong, without quoting the data
     pub reason: String,
+}
+
+/// The error that `text`, an event which reports one, reports in whatever form
+fn in_band_error(text: &str) -> ProviderError {
+    provider_error::from_raw(text).unwrap_or_else(|| ProviderError {
+        kind: Some("error".to_owned()),
+        message: text.to_owned(),
+        ..ProviderError::default()
+    })
 }

@@ -1,1 +1,249 @@
-//! The openai_chat dialect.
+//! OpenAI Chat Completions, the older completions, and the many servers compatible with them.
+//!
+//! Azure, DeepSeek, Mistral, Groq, OpenRouter, vLLM, llama.cpp, LM Studio and others speak it with
+//! small differences; each that is known has a test.
+//!
+//! Source: <https://platform.openai.com/docs/api-reference/chat-streaming>
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::choices::{Choices, Open};
+use super::few::Few;
+use super::findings::{Finding, Findings};
+use super::identity::Identity;
+use super::json::{self, JsonStr};
+use super::tools::Fragment;
+use super::{Decode, Malformed, Progress, finish, in_band_error, provider_error, usage};
+use crate::outcome::ToolKind;
+
+/// The sentinel
+pub(super) const DONE: &str = "[DONE]";
+
+/// Decodes chat completions and completions
+#[derive(Debug, Default)]
+pub struct OpenAiChat {
+    choices: Choices,
+    identity: Identity,
+    ended: bool,
+}
+
+impl Decode for OpenAiChat {
+    fn event(&mut self, _name: &str, data: &str, findings: &mut Findings) -> Result<(), Malformed> {
+        if data.trim_ascii() == DONE {
+            self.ended = true;
+            return Ok(());
+        }
+        json::each_object(data, |object| self.chunk(data, object, findings))
+    }
+
+    fn unary(&mut self, body: &str, findings: &mut Findings) -> Result<(), Malformed> {
+        json::each_object(body, |object| self.chunk(body, object, findings))?;
+        self.ended = true;
+        Ok(())
+    }
+
+    fn progress(&self) -> Progress {
+        if self.ended { Progress::Ended } else { self.choices.progress() }
+    }
+}
+
+impl OpenAiChat {
+    fn chunk(&mut self, data: &str, object: &str, findings: &mut Findings) -> Result<(), Malformed> {
+        let chunk = json::read::<Chunk<'_>>(object)?;
+        self.identity.push(data, chunk.id, chunk.model, findings);
+        let failed = json::reports_error(chunk.error);
+        for (position, choice) in chunk.choices.iter().enumerate() {
+            self.choice(data, position, choice, failed, findings)?;
+        }
+        let groq = chunk.x_groq.and_then(|groq| groq.usage);
+        let counted = chunk.usage.or(groq).and_then(|raw| usage::read(raw.get()));
+        let says_nothing = chunk.choices.is_empty() && chunk.id.is_empty() && counted.is_none();
+        if let Some(usage) = counted {
+            findings.push(Finding::Usage(usage));
+        }
+        if failed {
+            findings.push(Finding::Error(in_band_error(object)));
+        } else if says_nothing {
+            // vLLM once sent its errors flat, as the whole event.
+            findings.push(provider_error::from_raw(object).map_or(Finding::Unknown, Finding::Error));
+        }
+        Ok(())
+    }
+
+    fn choice(
+        &mut self,
+        data: &str,
+        position: usize,
+        choice: &Choice<'_>,
+        failed: bool,
+        findings: &mut Findings,
+    ) -> Result<(), Malformed> {
+        let index = json::index(choice.index, position);
+        let (open, new) = self.choices.open(index, findings)?;
+        match (&choice.delta, choice.message) {
+            (Some(delta), _) => message(data, index, delta, open, findings)?,
+            // A message is the whole answer: after deltas it would be said twice.
+            (None, Some(whole)) if new => message(data, index, &json::read(whole.get())?, open, findings)?,
+            (None, _) => findings.push_piece(data, choice.text, |text| Finding::Text { choice: index, text }),
+        }
+        // An error object says more than the finish reason next to it.
+        if !(failed && finish::word_is_error(choice.finish_reason)) {
+            let none = JsonStr::default();
+            open.finished |= finish::push(findings, data, index, choice.finish_reason, none);
+        }
+        Ok(())
+    }
+}
+
+/// Takes in a delta, or a whole message, which has the same members
+fn message(
+    data: &str,
+    choice: u32,
+    said: &Message<'_>,
+    open: &mut Open,
+    findings: &mut Findings,
+) -> Result<(), Malformed> {
+    let reasoning = if said.reasoning_content.is_empty() { said.reasoning } else { said.reasoning_content };
+    findings.push_piece(data, reasoning, |text| Finding::Reasoning { choice, text });
+    if let Some(content) = said.content {
+        if content.get().starts_with('[') {
+            parts(data, choice, content, findings)?;
+        } else {
+            let content = JsonStr::from_raw(content);
+            findings.push_piece(data, content, |text| Finding::Text { choice, text });
+        }
+    }
+    findings.push_piece(data, said.refusal, |text| Finding::Refusal { choice, text });
+    let several = said.tool_calls.len() > 1;
+    for (position, call) in said.tool_calls.iter().enumerate() {
+        let mut fragment = call.fragment();
+        // Where a server gives neither number nor id, the place in the list must do.
+        if several && fragment.key.is_none() && fragment.id.is_empty() {
+            fragment.key = u32::try_from(position).ok();
+        }
+        open.tools.take(data, findings, choice, fragment)?;
+    }
+    if let Some(Function { name, arguments }) = said.function_call {
+        open.tools.take(data, findings, choice, Fragment { name, arguments, ..Fragment::default() })?;
+    }
+    Ok(())
+}
+
+/// Takes in content that is a list of parts, as Mistral's reasoning models send it
+fn parts(data: &str, choice: u32, content: &RawValue, findings: &mut Findings) -> Result<(), Malformed> {
+    for part in json::read::<Few<Part<'_>>>(content.get())?.iter() {
+        for thought in part.thinking.iter() {
+            findings.push_piece(data, thought.text, |text| Finding::Reasoning { choice, text });
+        }
+        findings.push_piece(data, part.text, |text| Finding::Text { choice, text });
+    }
+    Ok(())
+}
+
+impl<'a> ToolCall<'a> {
+    fn fragment(&self) -> Fragment<'a> {
+        let key = self.index.number().and_then(|index| u32::try_from(index).ok());
+        let function = self.function.unwrap_or_default();
+        let fragment = Fragment {
+            key,
+            kind: ToolKind::Function,
+            id: self.id,
+            name: function.name,
+            arguments: function.arguments,
+        };
+        match self.custom {
+            Some(Custom { name, input }) => {
+                Fragment { kind: ToolKind::Custom, name, arguments: input, ..fragment }
+            }
+            None => fragment,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow, default)]
+    id: JsonStr<'a>,
+    #[serde(default)]
+    model: JsonStr<'a>,
+    #[serde(default)]
+    choices: Few<Choice<'a>>,
+    usage: Option<&'a RawValue>,
+    x_groq: Option<Groq<'a>>,
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+struct Groq<'a> {
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow, default)]
+    index: JsonStr<'a>,
+    delta: Option<Message<'a>>,
+    message: Option<&'a RawValue>,
+    #[serde(default)]
+    text: JsonStr<'a>,
+    #[serde(default)]
+    finish_reason: JsonStr<'a>,
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(default)]
+    reasoning_content: JsonStr<'a>,
+    #[serde(default)]
+    reasoning: JsonStr<'a>,
+    #[serde(default)]
+    refusal: JsonStr<'a>,
+    #[serde(default)]
+    tool_calls: Few<ToolCall<'a>>,
+    function_call: Option<Function<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Part<'a> {
+    #[serde(borrow, default)]
+    text: JsonStr<'a>,
+    #[serde(default)]
+    thinking: Few<Thought<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Thought<'a> {
+    #[serde(borrow, default)]
+    text: JsonStr<'a>,
+}
+
+#[derive(Deserialize)]
+struct ToolCall<'a> {
+    #[serde(borrow, default)]
+    index: JsonStr<'a>,
+    #[serde(default)]
+    id: JsonStr<'a>,
+    function: Option<Function<'a>>,
+    custom: Option<Custom<'a>>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+struct Function<'a> {
+    #[serde(borrow, default)]
+    name: JsonStr<'a>,
+    arguments: Option<&'a RawValue>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+struct Custom<'a> {
+    #[serde(borrow, default)]
+    name: JsonStr<'a>,
+    input: Option<&'a RawValue>,
+}
+
+#[cfg(test)]
+mod tests;

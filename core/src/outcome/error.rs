@@ -9,7 +9,6 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::Turn;
-use crate::dialect::provider_error::ProviderError;
 use crate::http1::Http1Error;
 use crate::machine::IoFailure;
 
@@ -54,8 +53,8 @@ pub enum ErrorKind {
         reason: String,
     },
     /// The connection could not be made, or broke
-    #[error("the connection failed at stage {}: {0}", .0.stage.name())]
-    Transport(IoFailure),
+    #[error("the connection failed at stage {stage}: {0}", stage = .0.stage.name())]
+    Transport(#[source] IoFailure),
     /// The peer broke HTTP, SSE or JSON, or went past a size cap
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
@@ -195,6 +194,32 @@ impl fmt::Debug for StatusError {
     }
 }
 
+/// What a provider says went wrong
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ProviderError {
+    /// The provider's type of the error, such as `overloaded_error`
+    pub kind: Option<String>,
+    /// The provider's code of the error, such as `insufficient_quota`; numbers as their digits
+    pub code: Option<String>,
+    /// The HTTP status that the error stands for, where a code says so
+    pub status: Option<u16>,
+    /// The provider's message; empty where it gives none
+    pub message: String,
+    /// The provider's id of the request
+    pub request_id: Option<String>,
+}
+
+/// The message, with the type or the code in front of it
+impl fmt::Display for ProviderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind.as_ref().or(self.code.as_ref()) {
+            Some(kind) if self.message.is_empty() => f.write_str(kind),
+            Some(kind) => write!(f, "{kind}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
 /// An answer that ended before the provider said that it was whole
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize)]
 #[serde(tag = "how", rename_all = "snake_case")]
@@ -207,12 +232,6 @@ pub enum Truncation {
     InResponse {
         /// What was still owed
         reason: String,
-    },
-    /// The connection failed inside the response
-    #[error("the connection failed inside the response: {failure}")]
-    Broken {
-        /// How it failed
-        failure: IoFailure,
     },
     /// The provider ended the answer inside a tool call
     #[error("the answer ended inside a tool call")]

@@ -15,9 +15,11 @@ use http::{HeaderMap, StatusCode};
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 
-pub use error::{Billing, CallError, ErrorKind, Phase, ProtocolError, StatusError, Timeout, Truncation};
+pub use error::{
+    Billing, CallError, ErrorKind, Phase, ProtocolError, ProviderError, StatusError, Timeout, Truncation,
+};
 pub use timeline::{AttemptRecord, Note, Reason, Span, SpanKind, Timeline};
-pub use turn::{Choice, Delta, ToolCall, Turn, Usage};
+pub use turn::{Choice, Delta, ToolCall, ToolKind, Turn, Usage};
 
 /// How a call ended, and how it came to that (rule END-1)
 #[derive(Clone, Debug)]

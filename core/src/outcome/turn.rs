@@ -28,12 +28,14 @@ pub enum Delta<'a> {
         /// The piece, never empty
         text: &'a str,
     },
-    /// A tool call opens
+    /// A tool call opens; the same index again only brings an id or a name that was missing
     ToolCall {
         /// Which of several answers
         choice: u32,
         /// Position among the tool calls of this choice, from 0
         index: u32,
+        /// Who runs the tool, and on what
+        kind: ToolKind,
         /// The provider's id of the call; empty where the provider gives none
         id: &'a str,
         /// The tool's name
@@ -48,6 +50,22 @@ pub enum Delta<'a> {
         /// The piece, never empty
         fragment: &'a str,
     },
+}
+
+impl Delta<'_> {
+    /// How many bytes of text it brings
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Text { text, .. } | Self::Reasoning { text, .. } | Self::Refusal { text, .. } => text.len(),
+            Self::ToolCall { id, name, .. } => id.len() + name.len(),
+            Self::ToolArguments { fragment, .. } => fragment.len(),
+        }
+    }
+
+    /// Whether it brings no text at all: a tool call without an id
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 /// The answer as far as it came
@@ -83,20 +101,39 @@ pub struct Choice {
 /// A tool call of the model
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ToolCall {
+    /// Who runs the tool, and on what
+    pub kind: ToolKind,
     /// The provider's id of the call; empty where the provider gives none
     pub id: String,
     /// The tool's name
     pub name: String,
-    /// The arguments as they came: JSON text, once the call is complete
+    /// The arguments as they came: JSON text, once the call is complete; free text of a custom tool
     pub arguments: String,
+}
+
+/// Who runs a tool, and on what
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolKind {
+    /// The caller, on JSON
+    #[default]
+    Function,
+    /// The caller, on free text (OpenAI's custom tools)
+    Custom,
+    /// The provider itself, within its answer: a tool loop must leave it alone
+    Server,
 }
 
 impl ToolCall {
     /// Whether the arguments are whole: JSON, or empty for a call without any
     ///
+    /// Free text does not show whether it is whole; the finish reason does.
+    ///
     /// A call that is not complete must not be run (rule STR-11).
     pub fn is_complete(&self) -> bool {
-        self.arguments.is_empty() || serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()
+        self.kind == ToolKind::Custom
+            || self.arguments.is_empty()
+            || serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()
     }
 }
 
@@ -128,10 +165,14 @@ impl Turn {
             Delta::Text { choice, text } => self.choice_mut(choice).text.push_str(text),
             Delta::Reasoning { choice, text } => self.choice_mut(choice).reasoning.push_str(text),
             Delta::Refusal { choice, text } => self.choice_mut(choice).refusal.push_str(text),
-            Delta::ToolCall { choice, index, id, name } => {
+            Delta::ToolCall { choice, index, kind, id, name } => {
                 let call = self.choice_mut(choice).tool_call_mut(index);
-                id.clone_into(&mut call.id);
-                name.clone_into(&mut call.name);
+                call.kind = kind;
+                for (held, given) in [(&mut call.id, id), (&mut call.name, name)] {
+                    if held.is_empty() {
+                        held.push_str(given);
+                    }
+                }
             }
             Delta::ToolArguments { choice, index, fragment } => {
                 self.choice_mut(choice).tool_call_mut(index).arguments.push_str(fragment);
@@ -163,6 +204,14 @@ impl Turn {
 }
 
 impl Choice {
+    /// Whether nothing was said, not even a tool call
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+            && self.reasoning.is_empty()
+            && self.refusal.is_empty()
+            && self.tool_calls.is_empty()
+    }
+
     /// The tool call at that position; calls are numbered without gaps by the decoders
     fn tool_call_mut(&mut self, index: u32) -> &mut ToolCall {
         let index = index as usize;

@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, StatusCode};
 
-use crate::dialect::provider_error::ProviderError;
+use crate::outcome::ProviderError;
 
 /// What may be done about a failed attempt
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

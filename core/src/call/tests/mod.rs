@@ -1,0 +1,1 @@
+//! Calls played at exact instants.
