@@ -279,7 +279,6 @@ impl<M: Machine> Drain<'_, M> {
     pub fn next(&mut self) -> Step<'_, M> {
         self.machine.step(self.input.bytes(), &mut self.used)
     }
-
 }
 
 impl<M: Machine> Drop for Drain<'_, M> {

@@ -6,8 +6,8 @@ use std::fs;
 use serde::Deserialize;
 use serde_json::Value;
 use steadfast::dialect::findings::{Finding, Findings};
-use steadfast::outcome::ProviderError;
 use steadfast::dialect::{Decode, Decoder, Dialect, Progress};
+use steadfast::outcome::ProviderError;
 use steadfast::outcome::{Choice, ToolCall, ToolKind, Turn};
 use steadfast_tests::shared;
 

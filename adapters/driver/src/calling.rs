@@ -43,7 +43,7 @@ impl<R: Runtime<Call>> CallStream<R> {
 
     /// The end of the call; pieces that were not taken are in its turn
     pub async fn outcome(mut self) -> Outcome {
-        while self.next_with(drop).await.is_some() {}
+        while self.next_with(|_| ()).await.is_some() {}
         self.outcome.expect("a call that is over has an outcome")
     }
 
@@ -64,7 +64,11 @@ impl<R: Runtime<Call>> CallStream<R> {
         self.driver.runtime().now()
     }
 
-    fn poll_with<T>(&mut self, cx: &mut Context<'_>, take: &mut impl FnMut(Item<'_>) -> T) -> Poll<Option<T>> {
+    fn poll_with<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        take: &mut impl FnMut(Item<'_>) -> T,
+    ) -> Poll<Option<T>> {
         if self.outcome.is_some() {
             return Poll::Ready(None);
         }

@@ -156,7 +156,8 @@ impl Tls {
             return Poll::Ready(Ok(()));
         }
         let filled = scratch::with(|buffer| {
-            let read = ready!(socket.poll_read(cx, buffer)).map_err(|error| io_failure(Stage::Read, &error))?;
+            let read =
+                ready!(socket.poll_read(cx, buffer)).map_err(|error| io_failure(Stage::Read, &error))?;
             if read == 0 {
                 self.ended = true;
                 self.client.eof()?;

@@ -158,8 +158,10 @@ impl<M: Machine, R: Runtime<M>> Driver<M, R> {
         Poll::Pending
     }
 
-    fn tell(&mut self, event: Event<'_, M>) {
-        drop(self.machine.handle(self.runtime.now(), event).expect("the driver keeps the machine's contract"));
+    fn tell<'m>(&'m mut self, event: Event<'m, M>) {
+        drop(
+            self.machine.handle(self.runtime.now(), event).expect("the driver keeps the machine's contract"),
+        );
     }
 }
 

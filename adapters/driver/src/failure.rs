@@ -6,6 +6,7 @@ use steadfast::machine::{FailureKind, IoFailure, Stage};
 
 /// What `error` means, while `stage` was going on
 pub fn io_failure(stage: Stage, error: &io::Error) -> IoFailure {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is told by its message")]
     let kind = match error.kind() {
         io::ErrorKind::ConnectionRefused => FailureKind::Refused,
         io::ErrorKind::ConnectionReset

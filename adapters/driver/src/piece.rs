@@ -1,7 +1,7 @@
 //! An item of a call, owned.
 
 use steadfast::call::Item;
-use steadfast::outcome::{Delta, Turn};
+use steadfast::outcome::{Delta, ToolKind, Turn};
 
 /// An item of a call, copied out of the bytes it was lent from
 ///
@@ -37,6 +37,8 @@ pub enum Piece {
         choice: u32,
         /// Position among the tool calls of this choice
         index: u32,
+        /// Who runs the tool, and on what
+        kind: ToolKind,
         /// The provider's id of the call
         id: String,
         /// The tool's name
@@ -82,10 +84,12 @@ impl From<Item<'_>> for Piece {
     fn from(item: Item<'_>) -> Self {
         match item {
             Item::Delta(Delta::Text { choice, text }) => Self::Text { choice, text: text.to_owned() },
-            Item::Delta(Delta::Reasoning { choice, text }) => Self::Reasoning { choice, text: text.to_owned() },
+            Item::Delta(Delta::Reasoning { choice, text }) => {
+                Self::Reasoning { choice, text: text.to_owned() }
+            }
             Item::Delta(Delta::Refusal { choice, text }) => Self::Refusal { choice, text: text.to_owned() },
-            Item::Delta(Delta::ToolCall { choice, index, id, name }) => {
-                Self::ToolCall { choice, index, id: id.to_owned(), name: name.to_owned() }
+            Item::Delta(Delta::ToolCall { choice, index, kind, id, name }) => {
+                Self::ToolCall { choice, index, kind, id: id.to_owned(), name: name.to_owned() }
             }
             Item::Delta(Delta::ToolArguments { choice, index, fragment }) => {
                 Self::ToolArguments { choice, index, fragment: fragment.to_owned() }

@@ -69,8 +69,12 @@ impl Client {
     ///
     /// Works for a unary request too: there are no pieces then, only the outcome.
     pub fn stream(&self, request: Request) -> CallStream {
-        let config = self.config.with(request.overrides()).expect("overrides were checked when the request was built");
-        let env = Env { seed: RandomState::new().hash_one(0), unix_at_origin: self.clock.unix_at_origin(SystemTime::now()) };
+        let config =
+            self.config.with(request.overrides()).expect("overrides were checked when the request was built");
+        let env = Env {
+            seed: RandomState::new().hash_one(0),
+            unix_at_origin: self.clock.unix_at_origin(SystemTime::now()),
+        };
         let origin = request.origin().clone();
         let call = Call::new(request, config, env, self.clock.now());
         CallStream::new(call, TokioRuntime::new(self.clock, origin, self.trust.clone()))

@@ -99,7 +99,9 @@ impl Runtime<Call> for TokioRuntime {
 
     fn act(&mut self, command: Command) -> Action<AttemptId, TcpSocket> {
         match command {
-            Command::Connect(id) => Action::Open(id, Box::pin(connect(self.origin.clone(), self.trust.clone()))),
+            Command::Connect(id) => {
+                Action::Open(id, Box::pin(connect(self.origin.clone(), self.trust.clone())))
+            }
             Command::Close(id, _) => Action::Close(id),
         }
     }

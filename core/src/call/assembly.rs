@@ -34,17 +34,17 @@ impl Assembly {
         max_bytes: usize,
     ) -> Result<Absorbed, ErrorKind> {
         if let Some(delta) = finding.delta(findings, data) {
-            self.bytes += match finding {
+            if matches!(finding, Finding::ToolCall { .. }) {
                 // Many empty calls would otherwise weigh nothing.
-                Finding::ToolCall { .. } => size_of::<ToolCall>(),
-                _ => 0,
-            } + delta.len();
+                self.bytes += size_of::<ToolCall>();
+            }
+            self.bytes += delta.len();
             self.grown(max_bytes)?;
             self.turn.apply(&delta);
             return Ok(Absorbed::Delta);
         }
         match finding {
-            Finding::Error(error) => return Err(ErrorKind::InBand(error.clone())),
+            Finding::Error(error) => return Err(ErrorKind::InBand(Box::new(error.clone()))),
             Finding::Blocked(reason) => return Err(ErrorKind::Blocked { reason: reason.clone() }),
             Finding::Unknown => return Ok(Absorbed::Unknown),
             Finding::Opened { .. } => {

@@ -42,7 +42,9 @@ impl Call {
                     bounded(Timer::Request, attempt.began, config.request_timeout());
                 }
                 match &attempt.phase {
-                    AttemptPhase::Connecting => bounded(Timer::Connect, attempt.began, config.connect_timeout()),
+                    AttemptPhase::Connecting => {
+                        bounded(Timer::Connect, attempt.began, config.connect_timeout())
+                    }
                     AttemptPhase::Waiting | AttemptPhase::Unary(_) => {}
                     AttemptPhase::Refused(_) => {
                         bounded(Timer::ErrorBody, attempt.phase_began, Bound::Limited(ERROR_BODY_LIMIT));

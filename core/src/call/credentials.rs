@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use http::HeaderMap;
 use http::header::{self, HeaderName};
 use http::uri::PathAndQuery;
-use http::HeaderMap;
 
 /// Whether a header field of that name carries a credential
 pub(super) fn is_credential(name: &HeaderName) -> bool {
@@ -26,12 +26,19 @@ impl Credentials {
 
     /// The credentials in header fields, and in query parameters whose name says so
     pub(super) fn of(headers: &HeaderMap, target: &PathAndQuery) -> Self {
-        let in_headers = headers.iter().filter(|(name, _)| is_credential(name)).filter_map(|(_, value)| value.to_str().ok());
-        let in_query = target.query().unwrap_or("").split('&').filter_map(|pair| pair.split_once('=')).filter_map(|(name, value)| {
-            let name = name.to_ascii_lowercase();
-            let names_one = ["key", "token", "secret", "signature"].iter().any(|word| name.contains(word));
-            names_one.then_some(value)
-        });
+        let in_headers = headers
+            .iter()
+            .filter(|(name, _)| is_credential(name))
+            .filter_map(|(_, value)| value.to_str().ok());
+        let in_query =
+            target.query().unwrap_or("").split('&').filter_map(|pair| pair.split_once('=')).filter_map(
+                |(name, value)| {
+                    let name = name.to_ascii_lowercase();
+                    let names_one =
+                        ["key", "token", "secret", "signature"].iter().any(|word| name.contains(word));
+                    names_one.then_some(value)
+                },
+            );
         let secrets = in_headers
             // "Bearer sk-…": the scheme is no secret
             .map(|value| value.rsplit(' ').next().unwrap_or(value))

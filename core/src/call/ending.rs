@@ -13,8 +13,8 @@ use crate::dialect::provider_error;
 use crate::http1::ResponseHead;
 use crate::outcome::ProviderError;
 use crate::outcome::{
-    AttemptRecord, Billing, CallError, Completion, Ending, ErrorKind, Note, Outcome, Phase, ProtocolError, Reason,
-    Span, SpanKind, StatusError, Timeline, Truncation,
+    AttemptRecord, Billing, CallError, Completion, Ending, ErrorKind, Note, Outcome, Phase, ProtocolError,
+    Reason, Span, SpanKind, StatusError, Timeline, Truncation,
 };
 use crate::retry::class::{self, Class};
 use crate::retry::retry_after;
@@ -68,7 +68,10 @@ impl Call {
             Retries::UnlessBilled => self.billing < Billing::MaybeBilled,
             Retries::Never => false,
         };
-        if !may_retry || self.attempts_made >= self.config.max_attempts().get() || !is_retryable(kind, headers) {
+        if !may_retry
+            || self.attempts_made >= self.config.max_attempts().get()
+            || !is_retryable(kind, headers)
+        {
             return None;
         }
         if let (Some(asked), Some(most)) = (retry_after, self.config.max_retry_after().limit())
@@ -137,7 +140,8 @@ impl Call {
         if head.status.is_success() && head.status.as_u16() != 204 {
             let content_type = super::response::content_type(&head.headers).unwrap_or_default();
             let snippet = ProtocolError::snippet(&body);
-            return self.end_attempt_with(ErrorKind::Protocol(ProtocolError::ContentType { content_type, snippet }));
+            return self
+                .end_attempt_with(ErrorKind::Protocol(ProtocolError::ContentType { content_type, snippet }));
         }
         self.credentials.blank_bytes(&mut body);
         let error = StatusError {
@@ -147,7 +151,7 @@ impl Call {
             body: body.into(),
             whole,
         };
-        self.end_attempt_with(ErrorKind::Status(error));
+        self.end_attempt_with(ErrorKind::Status(Box::new(error)));
     }
 
     /// The peer broke a protocol
@@ -221,7 +225,7 @@ impl Call {
 
     fn finish_with(&mut self, kind: ErrorKind, retry_after: Option<Duration>) {
         let turn = std::mem::take(&mut self.assembly.turn);
-        self.finish(Err(CallError { kind, billing: self.billing, turn, retry_after }));
+        self.finish(Err(CallError { kind, billing: self.billing, turn: Box::new(turn), retry_after }));
     }
 
     fn finish(&mut self, result: Result<Completion, CallError>) {
@@ -234,13 +238,14 @@ impl Call {
     /// Blanks the call's credentials wherever the peer's words are quoted (rule END-5)
     fn blank_credentials(&self, kind: &mut ErrorKind) {
         let blank = |text: &mut String| self.credentials.blank(text);
+        let blank_provider = |provider: &mut ProviderError| {
+            blank(&mut provider.message);
+            let words = [&mut provider.kind, &mut provider.code, &mut provider.request_id];
+            words.into_iter().flatten().for_each(blank);
+        };
         match kind {
-            ErrorKind::Status(StatusError { provider: Some(provider), .. }) | ErrorKind::InBand(provider) => {
-                blank(&mut provider.message);
-                for text in [&mut provider.kind, &mut provider.code, &mut provider.request_id].into_iter().flatten() {
-                    blank(text);
-                }
-            }
+            ErrorKind::Status(error) => error.provider.iter_mut().for_each(blank_provider),
+            ErrorKind::InBand(provider) => blank_provider(provider),
             ErrorKind::Blocked { reason } => blank(reason),
             ErrorKind::Protocol(ProtocolError::ContentType { content_type, snippet }) => {
                 blank(content_type);
@@ -252,8 +257,7 @@ impl Call {
             }
             ErrorKind::Protocol(ProtocolError::ContentEncoding(encoding)) => blank(encoding),
             ErrorKind::Transport(failure) => blank(&mut failure.message),
-            ErrorKind::Status(_)
-            | ErrorKind::Timeout(_)
+            ErrorKind::Timeout(_)
             | ErrorKind::Truncated(_)
             | ErrorKind::Empty
             | ErrorKind::Protocol(_)
@@ -275,7 +279,10 @@ fn is_retryable(kind: &ErrorKind, headers: &HeaderMap) -> bool {
         ErrorKind::InBand(provider) => class(Some(provider)) == Some(Class::Retry),
         ErrorKind::Timeout(timeout) => matches!(timeout.phase, Phase::Connect | Phase::Request),
         ErrorKind::Transport(_) | ErrorKind::Empty | ErrorKind::Truncated(_) => true,
-        ErrorKind::Blocked { .. } | ErrorKind::Protocol(_) | ErrorKind::Cancelled | ErrorKind::Consumer(_) => false,
+        ErrorKind::Blocked { .. }
+        | ErrorKind::Protocol(_)
+        | ErrorKind::Cancelled
+        | ErrorKind::Consumer(_) => false,
     }
 }
 
@@ -286,7 +293,9 @@ fn teardown_noise(kind: &ErrorKind) -> Option<Note> {
         ErrorKind::Transport(_) | ErrorKind::Truncated(_) | ErrorKind::Empty => Some(Note::UncleanEnd),
         ErrorKind::Protocol(_) => Some(Note::NoiseAfterEnd),
         ErrorKind::Cancelled => Some(Note::CancelledAfterEnd),
-        ErrorKind::Status(_) | ErrorKind::InBand(_) | ErrorKind::Blocked { .. } | ErrorKind::Consumer(_) => None,
+        ErrorKind::Status(_) | ErrorKind::InBand(_) | ErrorKind::Blocked { .. } | ErrorKind::Consumer(_) => {
+            None
+        }
     }
 }
 

@@ -207,14 +207,17 @@ impl Call {
         let limits = Limits { max_head_bytes: self.config.max_head_bytes() };
         let http = ResponseDecoder::new(&self.request.method, limits);
         self.connect = Some(self.last_id);
-        self.inner = Inner::Attempting(Box::new(Attempt::new(self.last_id, self.attempts_made, self.now, http)));
+        self.inner =
+            Inner::Attempting(Box::new(Attempt::new(self.last_id, self.attempts_made, self.now, http)));
     }
 
     fn connected(&mut self, id: AttemptId) -> Result<(), Misuse> {
         let now = self.now;
         let Some(attempt) = self.live(id)? else { return Ok(()) };
         if attempt.is_connected() {
-            return Err(Misuse::OutOfOrder("that connection was reported open before: feed Event::Connected once"));
+            return Err(Misuse::OutOfOrder(
+                "that connection was reported open before: feed Event::Connected once",
+            ));
         }
         self.enter(AttemptPhase::Waiting, now);
         Ok(())
@@ -239,7 +242,9 @@ impl Call {
         let now = self.now;
         let Some(attempt) = self.open(id)? else { return Ok(&[]) };
         if attempt.peer_end.is_some() {
-            return Err(Misuse::OutOfOrder("bytes came after the end of that connection: feed Eof and Failed last"));
+            return Err(Misuse::OutOfOrder(
+                "bytes came after the end of that connection: feed Eof and Failed last",
+            ));
         }
         attempt.record.bytes_received += bytes.len() as u64;
         if let AttemptPhase::Stream(stream) = &mut attempt.phase
@@ -277,7 +282,9 @@ impl Call {
             Fact::Head(id, head) => {
                 let Some(attempt) = self.open(id)? else { return Ok(&[]) };
                 if !matches!(attempt.phase, AttemptPhase::Waiting) {
-                    return Err(Misuse::OutOfOrder("a second head came: feed Fact::Head once, for the final response"));
+                    return Err(Misuse::OutOfOrder(
+                        "a second head came: feed Fact::Head once, for the final response",
+                    ));
                 }
                 attempt.http = Transport::Facts;
                 self.billing = self.billing.max(Billing::MaybeBilled);
@@ -444,7 +451,9 @@ impl Machine for Call {
                 let in_head = attempt.sent.min(self.request.head.len());
                 [&self.request.head[in_head..], &self.request.body[attempt.sent - in_head..]]
             }
-            Inner::Idle | Inner::Attempting(_) | Inner::Pausing(_) | Inner::Ending(_) | Inner::Over => [&[], &[]],
+            Inner::Idle | Inner::Attempting(_) | Inner::Pausing(_) | Inner::Ending(_) | Inner::Over => {
+                [&[], &[]]
+            }
         }
     }
 }

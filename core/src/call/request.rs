@@ -340,17 +340,14 @@ fn parse_url(url: &str) -> Result<(Origin, PathAndQuery), RequestError> {
     if host.is_empty() {
         return Err(RequestError::Url("it names no host"));
     }
-    let port = match (authority.port_u16(), authority.as_str().ends_with(':')) {
-        (Some(0), _) => return Err(RequestError::Url("port 0 cannot be connected to")),
-        (Some(port), _) => port,
-        (None, false) if authority.port().is_none() => {
-            if tls {
-                443
-            } else {
-                80
-            }
-        }
-        (None, _) => return Err(RequestError::Url("the port is not a number up to 65535")),
+    let port = match authority.as_str()[authority.host().len()..].strip_prefix(':') {
+        None if tls => 443,
+        None => 80,
+        Some(port) => match port.parse() {
+            Ok(0) => return Err(RequestError::Url("port 0 cannot be connected to")),
+            Ok(port) => port,
+            Err(_) => return Err(RequestError::Url("the port is not a number up to 65535")),
+        },
     };
     let target = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
     Ok((Origin { tls, host: host.to_ascii_lowercase(), port }, target))
@@ -397,7 +394,10 @@ mod tests {
         }
         let error = Request::post("http://h/").header("x-key", "sk-te\r\nX-Evil: 1").build().unwrap_err();
         assert_eq!(error, RequestError::HeaderValue { name: "x-key".to_owned() });
-        assert_eq!(Request::post("http://h/").header("x key", "v").build().unwrap_err(), RequestError::HeaderName);
+        assert_eq!(
+            Request::post("http://h/").header("x key", "v").build().unwrap_err(),
+            RequestError::HeaderName
+        );
     }
 
     #[test]

@@ -5,10 +5,10 @@ use http::{HeaderMap, HeaderName, StatusCode};
 
 use super::assembly::Absorbed;
 use super::attempt::{AttemptPhase, PeerEnd, Transport};
+use super::clocks::stream_of;
 use super::event::Item;
 use super::request::Shape;
 use super::stream::{StreamBody, malformed};
-use super::clocks::stream_of;
 use super::{Call, Inner};
 use crate::dialect::findings::Findings;
 use crate::dialect::{Decode, Decoder, Dialect, Progress};
@@ -52,10 +52,12 @@ impl Call {
         if attempt.body_left > 0 {
             let range = *used..*used + attempt.body_left;
             let taken = match &mut attempt.phase {
-                AttemptPhase::Stream(stream) => stream.take(input, range, max_body_bytes).map(|(taken, event)| {
-                    attempt.record.events += u64::from(event);
-                    taken
-                }),
+                AttemptPhase::Stream(stream) => {
+                    stream.take(input, range, max_body_bytes).map(|(taken, event)| {
+                        attempt.record.events += u64::from(event);
+                        taken
+                    })
+                }
                 AttemptPhase::Unary(body) if body.len() + range.len() > max_body_bytes => {
                     Err(ProtocolError::BodyTooLarge { limit: max_body_bytes })
                 }
@@ -157,7 +159,9 @@ impl Call {
         let is_answer = !matches!(phase, AttemptPhase::Refused(_));
         attempt.head = Some(head);
         self.enter(phase, now);
-        if let Some(encoding) = encoding.filter(|encoding| is_answer && !encoding.eq_ignore_ascii_case("identity")) {
+        if let Some(encoding) =
+            encoding.filter(|encoding| is_answer && !encoding.eq_ignore_ascii_case("identity"))
+        {
             self.broken(ProtocolError::ContentEncoding(encoding));
         }
     }
@@ -191,7 +195,9 @@ impl Call {
         let Transport::Http1(http) = &mut attempt.http else {
             return match end {
                 PeerEnd::EndOfBody => self.body_ended(true),
-                PeerEnd::Eof(_) => self.truncated("the transport closed before the end of the body".to_owned()),
+                PeerEnd::Eof(_) => {
+                    self.truncated("the transport closed before the end of the body".to_owned())
+                }
                 PeerEnd::Failed(failure) => self.fail(ErrorKind::Transport(failure)),
             };
         };
@@ -272,7 +278,11 @@ impl Call {
         let mut decoder = Decoder::new(dialect);
         if let Err(error) = decoder.unary(&text, &mut findings) {
             // A body that ended with the connection may have been cut: then that is the news.
-            return if proper { self.broken(malformed(&error, &text)) } else { self.truncated("no TLS close_notify".into()) };
+            return if proper {
+                self.broken(malformed(&error, &text))
+            } else {
+                self.truncated("no TLS close_notify".into())
+            };
         }
         while let Some(index) = findings.take_index() {
             let finding = findings.get(index);
@@ -390,10 +400,15 @@ fn media(headers: &HeaderMap) -> Media {
     let essence = content_type.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
     match essence.as_str() {
         "application/json" => Media::Json,
-        "text/html" | "application/xhtml+xml" | "application/xml" | "text/xml" | "text/css" | "text/javascript" => {
+        "text/html"
+        | "application/xhtml+xml"
+        | "application/xml"
+        | "text/xml"
+        | "text/css"
+        | "text/javascript" => Media::Foreign,
+        other if ["image/", "audio/", "video/", "font/"].iter().any(|kind| other.starts_with(kind)) => {
             Media::Foreign
         }
-        other if ["image/", "audio/", "video/", "font/"].iter().any(|kind| other.starts_with(kind)) => Media::Foreign,
         // Servers mislabel event streams as text/plain and worse; the framing tells.
         _ => Media::Events,
     }

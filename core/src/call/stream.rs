@@ -124,7 +124,8 @@ impl StreamBody {
             Source::Events(framer) => {
                 let Some(tail) = framer.tail().filter(|_| proper) else { return Ok(false) };
                 let Ok(data) = std::str::from_utf8(framer.bytes(&[], tail.data)) else { return Ok(false) };
-                let is_whole = data == "[DONE]" || serde_json::from_str::<serde::de::IgnoredAny>(data).is_ok();
+                let is_whole =
+                    data == "[DONE]" || serde_json::from_str::<serde::de::IgnoredAny>(data).is_ok();
                 if is_whole {
                     self.open_event(&tail, 0, &[])?;
                 }
@@ -137,7 +138,9 @@ impl StreamBody {
                 }
                 self.findings.clear();
                 self.event = Event { open: true, ..Event::default() };
-                self.decoder.unary(&self.own, &mut self.findings).map_err(|error| malformed(&error, &self.own))?;
+                self.decoder
+                    .unary(&self.own, &mut self.findings)
+                    .map_err(|error| malformed(&error, &self.own))?;
                 Ok(false)
             }
         }
@@ -184,7 +187,9 @@ impl StreamBody {
                 // The replacement is made per event, so it is the same for any split of the bytes.
                 self.own = String::from_utf8_lossy(bytes).into_owned();
                 self.event.data = Place::Own;
-                self.decoder.event(name, &self.own, &mut self.findings).map_err(|error| malformed(&error, &self.own))
+                self.decoder
+                    .event(name, &self.own, &mut self.findings)
+                    .map_err(|error| malformed(&error, &self.own))
             }
         }
     }

@@ -34,9 +34,9 @@ mod testing;
 mod tools;
 mod usage;
 
+use crate::outcome::ProviderError;
 pub use decoder::{Decoder, Dialect};
 use findings::Findings;
-use crate::outcome::ProviderError;
 
 /// Decodes the events of one answer
 ///

@@ -13,9 +13,9 @@ use super::findings::{Finding, Findings};
 use super::identity::Identity;
 use super::json::{self, JsonStr};
 use super::provider_error;
-use crate::outcome::ProviderError;
 use super::tools::{Fragment, Tools};
 use super::{Decode, Malformed, Progress, finish, in_band_error, usage};
+use crate::outcome::ProviderError;
 use crate::outcome::ToolKind;
 
 /// Decodes responses

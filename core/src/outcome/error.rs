@@ -22,7 +22,7 @@ pub struct CallError {
     /// What it may have cost
     pub billing: Billing,
     /// The answer as far as it came
-    pub turn: Turn,
+    pub turn: Box<Turn>,
     /// How long the server asks us to wait before another attempt, where it does
     pub retry_after: Option<Duration>,
 }
@@ -36,10 +36,10 @@ pub enum ErrorKind {
     Timeout(#[from] Timeout),
     /// The server answered with a status that is not a success
     #[error(transparent)]
-    Status(#[from] StatusError),
+    Status(Box<StatusError>),
     /// The provider reported an error inside a 200
     #[error("the provider reported an error inside its answer: {0}")]
-    InBand(ProviderError),
+    InBand(Box<ProviderError>),
     /// The answer ended before the provider said that it was whole
     #[error(transparent)]
     Truncated(#[from] Truncation),

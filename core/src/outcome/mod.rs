@@ -82,7 +82,10 @@ impl Serialize for Outcome {
         let mut out = serializer.serialize_struct("Outcome", 8)?;
         out.serialize_field("result", self.word())?;
         out.serialize_field("error", &self.result.as_ref().err())?;
-        out.serialize_field("status", &self.result.as_ref().ok().map(|completion| completion.status.as_u16()))?;
+        out.serialize_field(
+            "status",
+            &self.result.as_ref().ok().map(|completion| completion.status.as_u16()),
+        )?;
         out.serialize_field("text", turn.text())?;
         out.serialize_field("finish_reason", &turn.finish_reason())?;
         out.serialize_field("usage", &turn.usage)?;

@@ -329,7 +329,13 @@ mod tests {
     fn the_waterfall_is_drawn_to_scale() {
         let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
         let mut timeline = Timeline::new(7, at(1_000));
-        let span = |attempt, kind, began, ended, reason| Span { attempt, kind, began: at(began), ended: at(ended), reason };
+        let span = |attempt, kind, began, ended, reason| Span {
+            attempt,
+            kind,
+            began: at(began),
+            ended: at(ended),
+            reason,
+        };
         timeline.span(span(1, SpanKind::Connect, 1_000, 1_250, Reason::Done));
         timeline.span(span(1, SpanKind::Request, 1_250, 1_500, Reason::Status(503)));
         timeline.span(span(1, SpanKind::Backoff, 1_500, 2_000, Reason::Slept));
