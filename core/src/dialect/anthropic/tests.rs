@@ -186,8 +186,11 @@ fn thinking_is_reasoning_and_an_early_text_counts() {
 #[test]
 fn a_message_that_starts_over_keeps_what_came_before() {
     let again = START.replace("m1", "m2");
-    let played =
-        play(MESSAGES, &[START, BLOCK, &text("a"), &again, BLOCK, &text("b"), BLOCK_STOP, &end("end_turn")]);
+    let left_open = BLOCK.replace(r#""index":0"#, r#""index":1"#);
+    let played = play(
+        MESSAGES,
+        &[START, BLOCK, &text("a"), &left_open, &again, BLOCK, &text("b"), BLOCK_STOP, &end("end_turn")],
+    );
     assert_eq!((played.turn.text(), played.turn.id.as_deref(), played.opened), ("ab", Some("m1"), 1));
     assert_eq!(played.last(), Progress::Marked);
 }

@@ -77,7 +77,8 @@ fn a_whole_body_gives_what_its_stream_would() {
 #[test]
 fn c08_a_sentinel_alone_is_no_answer() {
     assert_eq!(play(CHAT, &[DONE]).ending(), Ending::Empty);
-    assert_eq!(play(CHAT, &[USAGE, DONE]).ending(), Ending::Empty);
+    let counted = play(CHAT, &[USAGE, DONE]);
+    assert_eq!((counted.ending(), counted.progress[0]), (Ending::Empty, Progress::Open));
     let role = r#"{"choices":[{"index":0,"delta":{"role":"assistant"},"finish_reason":null}]}"#;
     let played = play(CHAT, &[role, &finish("stop"), DONE]);
     assert_eq!((played.turn.text(), played.ending()), ("", Ending::Completed));
@@ -222,6 +223,7 @@ fn d22_ids_may_change_and_a_delta_wins_over_a_message() {
         ],
     );
     assert_eq!((played.turn.text(), played.turn.id.as_deref()), ("Hi", Some("c.1")));
+    assert_eq!(played.identities, 1);
     assert_eq!(played.ending(), Ending::Completed);
 }
 
@@ -400,6 +402,19 @@ fn a_new_id_with_a_name_opens_a_call_at_the_same_index() {
         ],
     );
     assert_eq!(played.calls(), [["t1", "f", "{} "], ["t2", "f", "[]"]]);
+}
+
+#[test]
+fn an_index_tells_calls_apart_that_share_an_id() {
+    let played = play(
+        CHAT,
+        &[
+            &tools(r#"{"index":0,"id":"t1","function":{"name":"f","arguments":"{}"}}"#),
+            &tools(r#"{"index":1,"id":"t1","function":{"name":"g","arguments":"["}}"#),
+            &tools(r#"{"index":1,"id":"t1","function":{"arguments":"]"}}"#),
+        ],
+    );
+    assert_eq!(played.calls(), [["t1", "f", "{}"], ["t1", "g", "[]"]]);
 }
 
 #[test]
