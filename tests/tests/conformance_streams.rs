@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use steadfast::dialect::findings::{Finding, Findings};
 use steadfast::dialect::{Decode, Decoder, Dialect, Progress};
+use steadfast::framing::sse::Framer;
 use steadfast::outcome::ProviderError;
 use steadfast::outcome::{Choice, ToolCall, ToolKind, Turn};
 use steadfast_tests::shared;
@@ -178,29 +179,19 @@ impl Decoded {
     }
 }
 
-/// Splits a body into the names and the data of its events, an unterminated last one included
-///
-/// Stands in for the framer, which has tests of its own.
+/// The names and the data of a body's events, an unterminated last one included
 fn events(body: &str) -> Vec<(String, String)> {
+    let mut framer = Framer::new(16 << 20);
     let mut events = Vec::new();
-    let (mut name, mut data) = (String::new(), Vec::new());
-    let lines =
-        body.trim_start_matches('\u{feff}').split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
-    for line in lines.chain([""]) {
-        if let Some(value) = line.strip_prefix("data:") {
-            data.push(value.strip_prefix(' ').unwrap_or(value));
-        } else if let Some(value) = line.strip_prefix("event:") {
-            value.trim_start().clone_into(&mut name);
-        } else if line.is_empty() {
-            let name = std::mem::take(&mut name);
-            if !data.is_empty() {
-                let name = if name.is_empty() { "message".to_owned() } else { name };
-                events.push((name, data.join("\n")));
-                data.clear();
-            }
-        }
+    let mut rest = body.as_bytes();
+    loop {
+        let (consumed, event) = framer.next(rest).expect("no event over the cap");
+        let event = event.or_else(|| if consumed == rest.len() { framer.tail() } else { None });
+        let Some(event) = event else { break events };
+        let text = |located| String::from_utf8(framer.bytes(rest, located).to_vec()).expect("UTF-8");
+        events.push((event.name.map_or_else(|| "message".to_owned(), text), text(event.data)));
+        rest = &rest[consumed..];
     }
-    events
 }
 
 /// The fields in which the two differ: name, ours, theirs
