@@ -90,6 +90,7 @@ fn dependencies_point_one_way() {
     // The scripted server shares no code with what it tests.
     assert_eq!(ours("steadfast-scenario"), set(&[]));
     assert_eq!(ours("steadfast-mock"), set(&["steadfast-scenario"]));
+    assert_eq!(ours("steadfast-sim"), set(&["steadfast", "steadfast-scenario"]));
     assert!(!needed(&metadata, "steadfast-driver").contains("tokio"));
 }
 
