@@ -41,6 +41,11 @@ impl<'a> JsonStr<'a> {
         Self(self.0.strip_prefix(prefix).unwrap_or(self.0))
     }
 
+    /// What precedes `suffix`, if the string ends with it in its escaped form, or the string itself
+    pub fn before(self, suffix: &str) -> Self {
+        Self(self.0.strip_suffix(suffix).unwrap_or(self.0))
+    }
+
     /// The whole number that the string or the JSON number is, if it is one and not negative
     pub fn number(self) -> Option<u64> {
         self.0.parse().ok()
@@ -129,9 +134,9 @@ pub fn index(own: JsonStr<'_>, position: usize) -> u32 {
     own.unwrap_or_else(|| u32::try_from(position).unwrap_or(u32::MAX))
 }
 
-/// Whether an `error` member reports an error; some servers send it, empty, in every event
-pub fn reports_error(error: Option<&RawValue>) -> bool {
-    !matches!(error.map_or("null", RawValue::get), "null" | "false" | "{}" | "[]" | "\"\"")
+/// Whether a member such as `error` says something; some servers send it, empty, in every event
+pub fn says_something(member: Option<&RawValue>) -> bool {
+    !matches!(member.map_or("null", RawValue::get), "null" | "false" | "{}" | "[]" | "\"\"")
 }
 
 /// Whether a value is the empty string
