@@ -188,7 +188,10 @@ fn content<'a>(data: &str, content: &Content<'a>, findings: &mut Findings) -> Op
         }
         Some("tool_use") => ToolKind::Function,
         Some("server_tool_use" | "mcp_tool_use") => ToolKind::Server,
-        _ => return None,
+        _ => {
+            findings.push(Finding::Unknown);
+            return None;
+        }
     };
     let Content { id, name, input, .. } = *content;
     Some(Fragment { kind, id, name, arguments: input, ..Fragment::default() })

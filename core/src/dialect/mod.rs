@@ -27,7 +27,8 @@
 //! A turn holds text, reasoning, refusals, tool calls, finish reasons and usage. An event that says
 //! anything else goes to the consumer as it came, after its deltas ([`Finding::Unknown`]):
 //!
-//! - an event, block, step or delta of a kind that the dialect does not know;
+//! - an event, block, item, step or delta of a kind that the dialect does not know, such as what a
+//!   provider's own tool found;
 //! - an event with citations, which every provider gives in a form of its own: `annotations` and
 //!   `citations` of OpenAI Chat and its like, `response.output_text.annotation.added`, Anthropic's
 //!   `citations_delta`, Gemini's grounding and citation metadata, annotations of Gemini Interactions,
@@ -130,6 +131,8 @@
 //! [`Finding::Unknown`]: findings::Finding::Unknown
 //! [`Finding::Error`]: findings::Finding::Error
 
+#[cfg(test)]
+mod agreement;
 pub mod anthropic;
 pub mod blocks;
 pub mod choices;

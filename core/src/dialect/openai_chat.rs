@@ -20,7 +20,7 @@ use super::identity::Identity;
 use super::json::{self, JsonStr};
 use super::tools::Fragment;
 use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, provider_error, usage};
-use crate::outcome::{ProviderError, ToolKind};
+use crate::outcome::ToolKind;
 
 /// The sentinel
 pub(super) const DONE: &str = "[DONE]";
@@ -73,21 +73,21 @@ impl OpenAiChat {
         for (position, choice) in chunk.choices.iter().enumerate() {
             self.choice(data, position, choice, failed, findings)?;
         }
-        let groq = chunk.x_groq.unwrap_or_default();
+        let groq = chunk.x_groq.map_or(Ok(Groq::default()), |raw| json::read(raw.get()))?;
         let counted = chunk.usage.or(groq.usage).and_then(|raw| usage::read(raw.get()));
+        let cited = json::says_something(chunk.citations);
         let says_nothing = chunk.choices.is_empty() && chunk.id.is_empty() && counted.is_none();
         if let Some(usage) = counted {
             findings.push(Finding::Usage(usage));
         }
-        if json::says_something(chunk.citations) {
+        if cited {
             findings.push(Finding::Unknown);
         }
         if failed {
             findings.push(Finding::Error(in_band_error(object)));
-        } else if !groq.error.is_empty() {
-            let message = groq.error.to_string();
-            findings.push(Finding::Error(ProviderError { message, ..ProviderError::default() }));
-        } else if says_nothing {
+        } else if let Some(raw) = chunk.x_groq.filter(|_| json::says_something(groq.error)) {
+            findings.push(Finding::Error(in_band_error(raw.get())));
+        } else if says_nothing && !cited {
             // vLLM once sent its errors flat, as the whole event.
             findings.push(provider_error::from_raw(object).map_or(Finding::Unknown, Finding::Error));
         }
@@ -196,17 +196,16 @@ struct Chunk<'a> {
     #[serde(default)]
     choices: Few<Choice<'a>>,
     usage: Option<&'a RawValue>,
-    x_groq: Option<Groq<'a>>,
+    x_groq: Option<&'a RawValue>,
     citations: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
 }
 
-#[derive(Clone, Copy, Default, Deserialize)]
+#[derive(Default, Deserialize)]
 struct Groq<'a> {
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
-    #[serde(default)]
-    error: JsonStr<'a>,
+    error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]

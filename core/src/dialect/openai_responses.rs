@@ -115,7 +115,13 @@ impl OpenAiResponses {
                 self.open(findings);
                 let Some(raw) = event.item else { return Ok(()) };
                 let output = json::read::<Output<'_>>(raw.get())?;
-                let Some(kind) = output.kind() else { return Ok(()) };
+                let Some(kind) = output.kind() else {
+                    // What was added comes again, whole, when it is done.
+                    if known == "output_item.done" {
+                        findings.push(Finding::Unknown);
+                    }
+                    return Ok(());
+                };
                 let at = self.item(event.output_index(), kind)?;
                 self.head(data, at, &output, findings)?;
                 if known == "output_item.done" {
