@@ -10,7 +10,7 @@ use super::definition::{Definition, Framing};
 use super::few::Few;
 use super::findings::{Finding, Findings};
 use super::identity::Identity;
-use super::json::{self, JsonStr};
+use super::json::{self, JsonStr, Member};
 use super::tools::Fragment;
 use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, usage};
 use crate::outcome::ToolKind;
@@ -92,17 +92,17 @@ impl Anthropic {
             }
             Some("content_block_start") => {
                 self.open(findings);
-                let call = content(data, &member(event.content_block)?, findings);
+                let call = content(data, &event.content_block.object()?, findings);
                 self.blocks.start(data, findings, index, call)?;
             }
             Some("content_block_delta") => {
                 self.open(findings);
-                self.delta(data, index, &member(event.delta)?, findings)?;
+                self.delta(data, index, &event.delta.object()?, findings)?;
             }
             Some("content_block_stop") => self.blocks.stop(findings, index),
             Some("message_delta") => {
                 self.open(findings);
-                let word = member::<Delta<'_>>(event.delta)?.stop_reason;
+                let word = event.delta.object()?.stop_reason;
                 self.finished |= finish::push(findings, data, 0, word, JsonStr::default());
                 self.count(event.usage, findings);
             }
@@ -197,11 +197,6 @@ fn content<'a>(data: &str, content: &Content<'a>, findings: &mut Findings) -> Op
     Some(Fragment { kind, id, name, arguments: input, ..Fragment::default() })
 }
 
-/// Reads a member of an event of a known type; in others it may be anything
-fn member<'a, T: Default + Deserialize<'a>>(raw: Option<&'a RawValue>) -> Result<T, Malformed> {
-    raw.map_or_else(|| Ok(T::default()), |raw| json::read(raw.get()))
-}
-
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(borrow, default, rename = "type")]
@@ -209,8 +204,10 @@ struct Event<'a> {
     #[serde(default)]
     index: JsonStr<'a>,
     message: Option<&'a RawValue>,
-    content_block: Option<&'a RawValue>,
-    delta: Option<&'a RawValue>,
+    #[serde(default)]
+    content_block: Member<Content<'a>>,
+    #[serde(default)]
+    delta: Member<Delta<'a>>,
     usage: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
 }

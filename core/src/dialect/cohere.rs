@@ -13,7 +13,7 @@ use super::definition::{Definition, Framing};
 use super::few::Few;
 use super::findings::{Finding, Findings};
 use super::identity::Identity;
-use super::json::{self, JsonStr};
+use super::json::{self, JsonStr, Member};
 use super::tools::Fragment;
 use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, provider_error, usage};
 
@@ -64,23 +64,23 @@ impl Cohere {
             }
             Some("content-start" | "content-delta") => {
                 self.choices.open(0, findings)?;
-                said(data, &message::<Piece<'_>>(&event)?.content, findings);
+                said(data, &event.message()?.content.object()?, findings);
             }
             Some("tool-plan-delta") => {
                 self.choices.open(0, findings)?;
-                let plan = message::<Plan<'_>>(&event)?.tool_plan;
+                let plan = event.message()?.tool_plan;
                 findings.push_piece(data, plan, |text| Finding::Reasoning { choice: 0, text });
             }
             Some("tool-call-start" | "tool-call-delta") => {
                 let (open, _) = self.choices.open(0, findings)?;
                 let key = event.index.number().and_then(|index| u32::try_from(index).ok());
-                let fragment = message::<CallPiece<'_>>(&event)?.tool_calls.fragment();
+                let fragment = event.message()?.tool_calls.object()?.fragment();
                 open.tools.take(data, findings, 0, Fragment { key, ..fragment })?;
             }
             Some("message-end") => {
-                let end = event.delta.map_or(Ok(End::default()), |raw| json::read(raw.get()))?;
+                let Delta { finish_reason, error, usage, .. } = event.delta.object()?;
                 self.choices.open(0, findings)?;
-                self.end(data, &end, findings);
+                self.end(data, &End { finish_reason, error, usage }, findings);
             }
             Some("content-end" | "tool-call-end" | "citation-end") => {}
             Some("citation-start") => findings.push(Finding::Unknown),
@@ -124,11 +124,10 @@ fn said(data: &str, content: &Content<'_>, findings: &mut Findings) {
     findings.push_piece(data, content.text, |text| Finding::Text { choice: 0, text });
 }
 
-/// Reads the part of a message that an event of a known type brings
-fn message<'a, T: Default + Deserialize<'a>>(event: &Event<'a>) -> Result<T, Malformed> {
-    let Some(raw) = event.delta else { return Ok(T::default()) };
-    let delta = json::read::<MessageDelta<'a>>(raw.get())?;
-    delta.message.map_or_else(|| Ok(T::default()), |raw| json::read(raw.get()))
+impl<'a> Event<'a> {
+    fn message(self) -> Result<MessageDelta<'a>, Malformed> {
+        self.delta.object()?.message.object()
+    }
 }
 
 impl<'a> ToolCall<'a> {
@@ -146,38 +145,32 @@ struct Event<'a> {
     id: JsonStr<'a>,
     #[serde(default)]
     index: JsonStr<'a>,
-    delta: Option<&'a RawValue>,
+    #[serde(default)]
+    delta: Member<Delta<'a>>,
     error: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Delta<'a> {
+    #[serde(borrow)]
+    message: Member<MessageDelta<'a>>,
+    finish_reason: JsonStr<'a>,
+    error: JsonStr<'a>,
+    usage: Option<&'a RawValue>,
+}
+
+/// What an event adds to the message: one thing, where a whole message has lists
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct MessageDelta<'a> {
     #[serde(borrow)]
-    message: Option<&'a RawValue>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Piece<'a> {
-    #[serde(borrow)]
-    content: Content<'a>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Plan<'a> {
-    #[serde(borrow)]
+    content: Member<Content<'a>>,
     tool_plan: JsonStr<'a>,
+    tool_calls: Member<ToolCall<'a>>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct CallPiece<'a> {
-    #[serde(borrow)]
-    tool_calls: ToolCall<'a>,
-}
-
-/// How a message ended: the delta of its last event, and members of a whole answer
+/// How a message ended
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct End<'a> {

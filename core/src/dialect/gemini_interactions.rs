@@ -16,7 +16,7 @@ use super::definition::{Definition, Framing};
 use super::few::Few;
 use super::findings::{Finding, Findings};
 use super::identity::Identity;
-use super::json::{self, JsonStr};
+use super::json::{self, JsonStr, Member};
 use super::tools::Fragment;
 use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, provider_error, usage};
 use crate::outcome::{ProviderError, ToolKind};
@@ -88,12 +88,14 @@ impl GeminiInteractions {
         match event.kind.plain() {
             Some("interaction.created" | "interaction.start") => {
                 self.open(findings);
-                let interaction = member::<Interaction<'_>>(event.interaction)?;
+                let interaction = event.interaction.map_or("{}", RawValue::get);
+                let interaction = json::read::<Interaction<'_>>(interaction)?;
                 self.identity.push(data, interaction.id, interaction.model, findings);
             }
             Some("step.start" | "content.start") => {
                 self.open(findings);
-                let step = member::<Step<'_>>(event.step.or(event.content))?;
+                let step = if matches!(event.step, Member::Absent) { event.content } else { event.step };
+                let step = step.object()?;
                 let call = match step.read(data, findings)? {
                     Read::Call(call) => Some(call),
                     Read::Unknown => {
@@ -106,7 +108,7 @@ impl GeminiInteractions {
             }
             Some("step.delta" | "content.delta") => {
                 self.open(findings);
-                self.delta(data, index, &member(event.delta)?, findings)?;
+                self.delta(data, index, &event.delta.object()?, findings)?;
             }
             Some("step.stop" | "content.stop") => self.blocks.stop(findings, index),
             Some("interaction.completed" | "interaction.complete") => {
@@ -245,11 +247,6 @@ fn parts<'a>(raw: Option<&'a RawValue>) -> Result<Few<Part<'a>>, Malformed> {
     }
 }
 
-/// Reads a member of an event of a known type; in others it may be anything
-fn member<'a, T: Default + Deserialize<'a>>(raw: Option<&'a RawValue>) -> Result<T, Malformed> {
-    raw.map_or_else(|| Ok(T::default()), |raw| json::read(raw.get()))
-}
-
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(borrow, default, rename = "event_type")]
@@ -259,9 +256,12 @@ struct Event<'a> {
     #[serde(default)]
     status: JsonStr<'a>,
     interaction: Option<&'a RawValue>,
-    step: Option<&'a RawValue>,
-    content: Option<&'a RawValue>,
-    delta: Option<&'a RawValue>,
+    #[serde(default)]
+    step: Member<Step<'a>>,
+    #[serde(default)]
+    content: Member<Step<'a>>,
+    #[serde(default)]
+    delta: Member<Step<'a>>,
     error: Option<&'a RawValue>,
 }
 
