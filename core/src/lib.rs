@@ -15,6 +15,7 @@
 //! | [`retry`] | what is tried again, and after how long |
 //! | [`dialect`] | what the events of each provider mean |
 //! | [`framing`] | bytes of a body to events |
+//! | [`content`] | compressed bodies to bytes |
 //! | [`http1`] | HTTP/1.1 over bytes |
 //! | [`time`] | points in time and bounds, never a clock |
 //!
@@ -92,6 +93,7 @@
 
 pub mod call;
 pub mod config;
+pub mod content;
 pub mod dialect;
 pub mod framing;
 pub mod http1;

@@ -66,6 +66,8 @@ fn the_core_has_few_dependencies_and_names_no_adapter() {
         "httparse",
         "httpdate",
         "memchr",
+        // behind the feature `content-decoding`
+        "miniz_oxide",
         "serde",
         "serde_json",
         "thiserror",
