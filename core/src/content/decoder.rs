@@ -199,6 +199,5 @@ impl fmt::Debug for Decoder {
 /// encoder writes.
 fn is_zlib(byte: u8) -> bool {
     const METHOD_DEFLATE: u8 = 8;
-    const MAX_WINDOW: u8 = 7;
-    byte & 0x0F == METHOD_DEFLATE && byte >> 4 <= MAX_WINDOW
+    byte & 0x0F == METHOD_DEFLATE
 }
