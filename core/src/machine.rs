@@ -73,7 +73,11 @@ pub trait Machine: Sized {
     ///
     /// Errors: [`Misuse`] when the driver broke the contract. Its text names the fix, and the
     /// machine is as it was.
-    fn handle<'m>(&'m mut self, now: Instant, event: Event<'m, Self>) -> Result<Drain<'m, Self>, Misuse> {
+    fn handle<'m, 'e: 'm>(
+        &'m mut self,
+        now: Instant,
+        event: Event<'e, Self>,
+    ) -> Result<Drain<'m, Self>, Misuse> {
         let tail = self.tail();
         if tail.lent {
             return Err(Misuse::ForgottenDrain);
