@@ -51,19 +51,17 @@ impl Call {
         }
         if attempt.body_left > 0 {
             let range = *used..*used + attempt.body_left;
-            let taken = match &mut attempt.phase {
+            let (taken, result) = match &mut attempt.phase {
                 AttemptPhase::Stream(stream) => {
-                    stream.take(input, range, max_body_bytes).map(|(taken, event)| {
-                        attempt.record.events += u64::from(event);
-                        taken
-                    })
+                    let (taken, event) = stream.take(input, range, max_body_bytes);
+                    (taken, event.map(|event| attempt.record.events += u64::from(event)))
                 }
                 AttemptPhase::Unary(body) if body.len() + range.len() > max_body_bytes => {
-                    Err(ProtocolError::BodyTooLarge { limit: max_body_bytes })
+                    (range.len(), Err(ProtocolError::BodyTooLarge { limit: max_body_bytes }))
                 }
                 AttemptPhase::Unary(body) => {
                     body.extend_from_slice(&input[range.clone()]);
-                    Ok(range.len())
+                    (range.len(), Ok(()))
                 }
                 AttemptPhase::Refused(body) => {
                     let room = (max_body_bytes - body.len()).min(range.len());
@@ -72,16 +70,14 @@ impl Call {
                         self.refused_body_ended(false);
                         return Delivery::Nothing;
                     }
-                    Ok(range.len())
+                    (range.len(), Ok(()))
                 }
-                AttemptPhase::Connecting | AttemptPhase::Waiting => Ok(range.len()),
+                AttemptPhase::Connecting | AttemptPhase::Waiting => (range.len(), Ok(())),
             };
-            match taken {
-                Ok(taken) => {
-                    *used += taken;
-                    attempt.body_left -= taken;
-                }
-                Err(error) => self.broken(error),
+            *used += taken;
+            attempt.body_left -= taken;
+            if let Err(error) = result {
+                self.broken(error);
             }
             return Delivery::Nothing;
         }
