@@ -333,6 +333,8 @@ impl Call {
                     self.span(Reason::Marker);
                 }
                 self.mark(Some(now));
+                // The consumer gets the turn, empty or not: no other attempt may follow (RTY-2).
+                self.billing = Billing::Delivered;
                 Delivery::Finished
             }
             // A choice that was not known before goes on: the mark is taken back.

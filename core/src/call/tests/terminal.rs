@@ -63,3 +63,30 @@ fn what_cannot_be_read_after_the_marker_is_only_noted() {
     assert_eq!((play.completion().turn.text(), play.ended_at()), ("Hi", ms(400)));
     assert_eq!(play.outcome().timeline.notes, [Note::NoiseAfterEnd]);
 }
+
+#[test]
+fn an_error_after_the_marker_fails_and_is_not_retried() {
+    for dialect in [Dialect::OpenAiChat, Dialect::Anthropic, Dialect::Gemini] {
+        for text in ["Hi", ""] {
+            let mut play = Play::stream(dialect, Overrides::new()).start();
+            let said = if text.is_empty() { String::new() } else { dialect.text(text) };
+            play.at(100).open().receive(chunk(dialect.opening() + &said + &dialect.terminal()));
+            play.at(200).receive(chunk(dialect.overload()));
+            assert!(matches!(play.error(), ErrorKind::InBand(_)), "{dialect:?}");
+            assert_eq!((play.ended_at(), play.attempts_at().len()), (ms(200), 1), "{dialect:?}");
+            assert_eq!(play.outcome().result.as_ref().unwrap_err().billing, Billing::Delivered);
+            assert_eq!(play.outcome().turn().text(), text);
+        }
+    }
+}
+
+#[test]
+fn a_marker_that_was_taken_back_still_closes_the_gate() {
+    let mut play = Play::stream(Dialect::OpenAiChat, Overrides::new()).start();
+    play.at(100).open().receive(chunk(Dialect::OpenAiChat.terminal()));
+    let another = json!({"id": "c1", "choices": [{"index": 1, "delta": {"role": "assistant"}}]});
+    play.at(200).receive(chunk(wire::event(&another)));
+    play.at(300).reset();
+    assert!(matches!(play.error(), ErrorKind::Transport(_)));
+    assert_eq!((play.record.finished_at(), play.attempts_at().len()), (vec![ms(100)], 1));
+}
