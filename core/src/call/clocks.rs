@@ -7,7 +7,7 @@ use super::event::Timer;
 use super::request::Shape;
 use super::stream::StreamBody;
 use super::{Call, Inner};
-use crate::outcome::{ErrorKind, Note, Reason, Timeout};
+use crate::outcome::{ErrorKind, Reason, Timeout};
 use crate::time::{Bound, Instant};
 
 /// How long the body of an answer that is no success may take (rule STR-6)
@@ -53,9 +53,6 @@ impl Call {
                         if !self.item_out {
                             self.reading_clocks(stream, &mut bounded);
                         }
-                        if let Some(marked_at) = stream.marked_at {
-                            bounded(Timer::AfterMarker, marked_at, Bound::Limited(config.after_marker()));
-                        }
                     }
                 }
             }
@@ -68,6 +65,9 @@ impl Call {
     /// The clocks that watch the server, and so stand still while it is the consumer who is awaited
     fn reading_clocks(&self, stream: &StreamBody, bounded: &mut impl FnMut(Timer, Instant, Bound)) {
         let config = &self.config;
+        if let Some(marked_at) = stream.marked_at {
+            bounded(Timer::AfterMarker, marked_at, Bound::Limited(config.after_marker()));
+        }
         let first_content = config.first_content_timeout();
         if !stream.had_content && first_content != Bound::Unbounded {
             bounded(Timer::FirstContent, stream.content_since, first_content);
@@ -99,7 +99,6 @@ impl Call {
             | Timer::ContentIdle
             | Timer::StreamIdle => {
                 if let Some(timeout) = self.timeout(timer) {
-                    self.timeline_held_open();
                     self.fail(ErrorKind::Timeout(timeout));
                 }
             }
@@ -123,13 +122,6 @@ impl Call {
             Timer::ErrorBody | Timer::AfterMarker | Timer::Backoff => return None,
         };
         Some(Timeout { phase, elapsed: self.now - from, limit: limit.limit()?, setting })
-    }
-
-    /// Notes that a finished stream was still open when a bound fired
-    fn timeline_held_open(&mut self) {
-        if self.has_terminal_state() {
-            self.timeline.note(Note::HeldOpen);
-        }
     }
 
     /// What is left of the deadlines that hold for the whole call; `None` where none does

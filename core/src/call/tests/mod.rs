@@ -8,3 +8,4 @@ mod record;
 mod wire;
 
 mod terminal;
+mod backpressure;
