@@ -333,7 +333,7 @@ impl Call {
             // The idle clock restarts (rule STR-3); the content clocks only leave out the consumer's
             // own time, or a keep-alive that is delivered would restart them.
             stream.quiet_since = now;
-            stream.content_since = stream.content_since + away;
+            stream.content_since = (stream.content_since + away).min(now);
         }
     }
 
