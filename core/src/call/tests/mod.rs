@@ -9,3 +9,5 @@ mod wire;
 
 mod terminal;
 mod backpressure;
+mod facts;
+mod misuse;
