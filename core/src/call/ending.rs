@@ -268,21 +268,29 @@ impl Call {
 }
 
 /// Whether another attempt may mend this (rule RTY-1); the gates before it are in [`Call::pause`]
+///
+/// `headers` are those of the response, if one came. What it says about retries holds for whatever
+/// then became of it, but for a hard quota and for what no attempt can mend.
 fn is_retryable(kind: &ErrorKind, headers: &HeaderMap) -> bool {
-    let class = |provider: Option<&ProviderError>| provider.map(class::error_class);
-    match kind {
-        ErrorKind::Status(error) => match (class(error.provider.as_ref()), class::x_should_retry(headers)) {
-            (Some(Class::Quota), _) => false,
-            (_, Some(should_retry)) => should_retry,
-            (_, None) => class::status_class(error.status) == Class::Retry,
+    let class = match kind {
+        ErrorKind::Status(error) => match error.provider.as_ref().map(class::error_class) {
+            Some(Class::Quota) => Class::Quota,
+            Some(Class::Retry | Class::Never) | None => class::status_class(error.status),
         },
-        ErrorKind::InBand(provider) => class(Some(provider)) == Some(Class::Retry),
-        ErrorKind::Timeout(timeout) => matches!(timeout.phase, Phase::Connect | Phase::Request),
-        ErrorKind::Transport(_) | ErrorKind::Empty | ErrorKind::Truncated(_) => true,
-        ErrorKind::Blocked { .. }
+        ErrorKind::InBand(provider) => class::error_class(provider),
+        ErrorKind::Timeout(timeout) if matches!(timeout.phase, Phase::Connect | Phase::Request) => {
+            Class::Retry
+        }
+        ErrorKind::Transport(_) | ErrorKind::Empty | ErrorKind::Truncated(_) => Class::Retry,
+        ErrorKind::Timeout(_)
+        | ErrorKind::Blocked { .. }
         | ErrorKind::Protocol(_)
         | ErrorKind::Cancelled
-        | ErrorKind::Consumer(_) => false,
+        | ErrorKind::Consumer(_) => return false,
+    };
+    match class {
+        Class::Quota => false,
+        Class::Retry | Class::Never => class::x_should_retry(headers).unwrap_or(class == Class::Retry),
     }
 }
 

@@ -11,3 +11,4 @@ mod terminal;
 mod backpressure;
 mod facts;
 mod misuse;
+mod retries;
