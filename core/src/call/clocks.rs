@@ -108,14 +108,17 @@ impl Call {
     /// The breach of `timer`, as it stands now
     fn timeout(&self, timer: Timer) -> Option<Timeout> {
         let (phase, setting) = timer.breach()?;
-        let Inner::Attempting(attempt) = &self.inner else { return None };
-        let stream = stream_of(attempt);
+        let attempt = match &self.inner {
+            Inner::Attempting(attempt) => Some(attempt),
+            Inner::Idle | Inner::Pausing(_) | Inner::Ending(_) | Inner::Over => None,
+        };
+        let stream = attempt.and_then(|attempt| stream_of(attempt));
         let config = &self.config;
         let (from, limit) = match timer {
             Timer::Deadline => (self.began, config.total_deadline()),
             Timer::StreamDeadline => (self.began, config.stream_deadline()),
-            Timer::Connect => (attempt.began, config.connect_timeout()),
-            Timer::Request => (attempt.began, config.request_timeout()),
+            Timer::Connect => (attempt?.began, config.connect_timeout()),
+            Timer::Request => (attempt?.began, config.request_timeout()),
             Timer::FirstContent => (stream?.content_since, config.first_content_timeout()),
             Timer::ContentIdle => (stream?.content_since, config.content_idle_timeout()),
             Timer::StreamIdle => (stream?.quiet_since, config.stream_idle_timeout()),
@@ -126,12 +129,22 @@ impl Call {
 
     /// What is left of the deadlines that hold for the whole call; `None` where none does
     pub(super) fn left(&self) -> Option<Duration> {
-        let stream_deadline = match self.request.shape {
-            Shape::Stream => self.config.stream_deadline().limit(),
-            Shape::Unary => None,
-        };
-        let deadline = [self.config.total_deadline().limit(), stream_deadline].into_iter().flatten().min()?;
-        Some(deadline.saturating_sub(self.now - self.began))
+        let deadlines = self.whole_call().iter().filter_map(|timer| self.timeout(*timer));
+        deadlines.map(|timeout| timeout.limit.saturating_sub(timeout.elapsed)).min()
+    }
+
+    /// The breach of a deadline for the whole call that has passed
+    pub(super) fn spent(&self) -> Option<Timeout> {
+        let mut deadlines = self.whole_call().iter().filter_map(|timer| self.timeout(*timer));
+        deadlines.find(|timeout| timeout.elapsed >= timeout.limit)
+    }
+
+    /// The timers of the deadlines that hold for the whole call
+    fn whole_call(&self) -> &'static [Timer] {
+        match self.request.shape {
+            Shape::Unary => &[Timer::Deadline],
+            Shape::Stream => &[Timer::Deadline, Timer::StreamDeadline],
+        }
     }
 }
 

@@ -181,7 +181,11 @@ impl Call {
 
     fn take_in<'e>(&mut self, event: Event<'e, Self>) -> Result<&'e [u8], Misuse> {
         match event {
-            Event::Start => self.start_attempt(),
+            // No attempt starts with nothing left, not even the first.
+            Event::Start => match self.spent() {
+                Some(timeout) => self.fail(ErrorKind::Timeout(timeout)),
+                None => self.start_attempt(),
+            },
             Event::Elapsed => self.elapsed(),
             Event::Taken => self.taken(),
             Event::Cancel => self.cancel(),

@@ -36,3 +36,16 @@ fn a_word_about_retries_holds_for_whatever_became_of_the_response() {
         assert_eq!(play.attempts_at().len(), attempts, "{word}: {body}");
     }
 }
+
+#[test]
+fn a_call_that_begins_after_its_deadline_makes_no_attempt() {
+    let overrides = Overrides::new().total_deadline(2.0).stream_deadline(1.0);
+    let mut stream = Play::stream(CHAT, overrides);
+    stream.late(1_000).feed(crate::machine::Event::Start);
+    assert_eq!(stream.breach(), (Phase::Deadline, ms(1_000), ms(1_000)));
+    assert_eq!(stream.attempts_at(), []);
+    assert_eq!(stream.outcome().result.as_ref().unwrap_err().billing, Billing::NotSent);
+    let mut unary = Play::unary(overrides);
+    unary.late(1_999).feed(crate::machine::Event::Start);
+    assert_eq!(unary.attempts_at(), [ms(1_999)]);
+}
