@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::HeaderMap;
 
 use super::attempt::{Attempt, AttemptPhase};
+use super::clocks::stream_of;
 use super::event::CloseMode;
 use super::request::Retries;
 use super::{Call, Inner, Pause};
@@ -109,7 +110,7 @@ impl Call {
             }
             TurnEnding::Empty => return self.end_attempt_with(ErrorKind::Empty),
         };
-        if reason != Reason::Sentinel && self.request.dialect.is_some_and(|dialect| dialect.has_sentinel()) {
+        if reason != Reason::Sentinel && self.expects_sentinel() {
             self.timeline.note(Note::MissingSentinel);
         }
         let head = self.end_attempt(reason);
@@ -174,6 +175,14 @@ impl Call {
             },
             Inner::Idle | Inner::Pausing(_) | Inner::Ending(_) | Inner::Over => false,
         }
+    }
+
+    fn expects_sentinel(&self) -> bool {
+        let in_events = match &self.inner {
+            Inner::Attempting(attempt) => stream_of(attempt).is_some_and(|stream| !stream.is_whole()),
+            Inner::Idle | Inner::Pausing(_) | Inner::Ending(_) | Inner::Over => false,
+        };
+        in_events && self.request.dialect.is_some_and(|dialect| dialect.has_sentinel())
     }
 
     fn is_refused(&self) -> bool {

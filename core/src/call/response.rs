@@ -248,7 +248,7 @@ impl Call {
                     self.timeline.note(Note::TailTaken);
                 }
                 Ok(false) => {}
-                Err(error) => self.broken(error),
+                Err(error) => self.unreadable(error, proper),
             },
         }
     }
@@ -264,6 +264,15 @@ impl Call {
         }
     }
 
+    /// A body that has ended cannot be read; if it may have been cut, then that is the news
+    fn unreadable(&mut self, error: ProtocolError, proper: bool) {
+        if proper {
+            self.broken(error);
+        } else {
+            self.truncated("no TLS close_notify".to_owned());
+        }
+    }
+
     fn unary_ended(&mut self, body: Vec<u8>, proper: bool) {
         let Some(dialect) = self.request.dialect else { return self.complete_unary(body) };
         let text = String::from_utf8_lossy(&body);
@@ -273,12 +282,7 @@ impl Call {
         let mut findings = Findings::default();
         let mut decoder = Decoder::new(dialect);
         if let Err(error) = decoder.unary(&text, &mut findings) {
-            // A body that ended with the connection may have been cut: then that is the news.
-            return if proper {
-                self.broken(malformed(&error, &text))
-            } else {
-                self.truncated("no TLS close_notify".into())
-            };
+            return self.unreadable(malformed(&error, &text), proper);
         }
         while let Some(index) = findings.take_index() {
             let finding = findings.get(index);
@@ -321,9 +325,12 @@ impl Call {
         let Inner::Attempting(attempt) = &mut self.inner else { return Delivery::Nothing };
         let Some(stream) = attempt.stream() else { return Delivery::Nothing };
         let extended = std::mem::take(&mut stream.event_extends);
+        if std::mem::take(&mut stream.findings.skipped) > 0 {
+            self.timeline.note(Note::PayloadSkipped);
+        }
         match (stream.progress(), stream.marked_at) {
             (Progress::Ended, _) => {
-                let reason = if stream.over { Reason::EndOfBody } else { Reason::Sentinel };
+                let reason = if stream.is_whole() { Reason::EndOfBody } else { Reason::Sentinel };
                 self.complete(reason);
                 Delivery::Nothing
             }

@@ -208,6 +208,11 @@ impl StreamBody {
         std::mem::take(&mut self.event.open)
     }
 
+    /// Whether one JSON document came in place of events
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self.source, Source::Whole(_))
+    }
+
     pub(super) fn progress(&self) -> Progress {
         self.decoder.progress()
     }

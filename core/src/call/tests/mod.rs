@@ -12,3 +12,4 @@ mod backpressure;
 mod facts;
 mod misuse;
 mod retries;
+mod streams;
