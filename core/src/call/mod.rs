@@ -259,12 +259,7 @@ impl Call {
     }
 
     /// Takes note of bytes that came: of HTTP/1.1, or of a body that another transport parsed
-    fn received<'e>(
-        &mut self,
-        id: AttemptId,
-        bytes: &'e [u8],
-        are_facts: bool,
-    ) -> Result<&'e [u8], Misuse> {
+    fn received<'e>(&mut self, id: AttemptId, bytes: &'e [u8], are_facts: bool) -> Result<&'e [u8], Misuse> {
         let now = self.now;
         let Some(attempt) = self.open(id)? else { return Ok(&[]) };
         match (&attempt.http, are_facts) {

@@ -64,10 +64,7 @@ fn more_sent_than_there_was() {
     assert_eq!(play.try_feed(Event::Sent(play.link(), outgoing + 1)), too_much);
     play.sent(outgoing - 1);
     assert_eq!(play.outgoing(), 1);
-    assert_eq!(
-        play.try_feed(Event::Sent(play.link(), 2)),
-        Err(Misuse::SentTooMuch { sent: 2, outgoing: 1 })
-    );
+    assert_eq!(play.try_feed(Event::Sent(play.link(), 2)), Err(Misuse::SentTooMuch { sent: 2, outgoing: 1 }));
 }
 
 #[test]
@@ -134,7 +131,10 @@ fn a_mistake_moves_no_clock() {
     let mut play = waiting();
     play.receive(wire::STREAM_HEAD).receive(chunk(CHAT.opening()));
     let link = play.link();
-    assert_eq!(play.call.handle(START + ms(90_000), Event::Received(link.next(), b"")).map(drop), Err(Misuse::UnknownLink));
+    assert_eq!(
+        play.call.handle(START + ms(90_000), Event::Received(link.next(), b"")).map(drop),
+        Err(Misuse::UnknownLink)
+    );
     play.at(200).receive(chunk(CHAT.text("Hi")));
     assert_eq!(play.deadline().unwrap().0, ms(200 + 120_000));
     play.cancel();

@@ -7,9 +7,10 @@ mod play;
 mod record;
 mod wire;
 
-mod terminal;
 mod backpressure;
 mod facts;
 mod misuse;
 mod retries;
+mod secrets;
 mod streams;
+mod terminal;

@@ -293,7 +293,8 @@ impl Play {
 
     /// When each connection was asked for
     pub(super) fn attempts_at(&self) -> Vec<Duration> {
-        let connects = self.record.commands.iter().filter(|(_, command)| matches!(command, Command::Connect(_)));
+        let connects =
+            self.record.commands.iter().filter(|(_, command)| matches!(command, Command::Connect(_)));
         connects.map(|(at, _)| *at).collect()
     }
 }

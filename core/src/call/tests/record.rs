@@ -106,7 +106,11 @@ impl Record {
 
     fn ids(&self, of: impl Fn(&Command) -> bool) -> Vec<AttemptId> {
         let commands = self.commands.iter().map(|(_, command)| *command).filter(of);
-        commands.map(|command| match command { Command::Connect(id) | Command::Close(id, _) => id }).collect()
+        commands
+            .map(|command| match command {
+                Command::Connect(id) | Command::Close(id, _) => id,
+            })
+            .collect()
     }
 
     /// The delivered text

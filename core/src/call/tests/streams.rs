@@ -29,10 +29,14 @@ fn open_to_the_end() -> Play {
 
 #[test]
 fn one_json_answer_in_place_of_a_stream() {
-    let body = json!({"id": "c1", "choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}).to_string();
+    let body =
+        json!({"id": "c1", "choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}).to_string();
     let mut play = Play::stream(CHAT, Overrides::new()).start();
     play.at(100).request().receive(response("200 OK", &["content-type: application/json"], &body));
-    assert_eq!((play.completion().turn.text(), play.record.text(), play.ended_at()), ("Hi", "Hi".to_owned(), ms(100)));
+    assert_eq!(
+        (play.completion().turn.text(), play.record.text(), play.ended_at()),
+        ("Hi", "Hi".to_owned(), ms(100))
+    );
     assert_eq!(play.outcome().timeline.notes, [Note::UnaryAnswerToStream]);
     assert_eq!(play.outcome().timeline.attempts[0].reason, Reason::EndOfBody);
 
@@ -59,7 +63,11 @@ fn a_tail_without_its_blank_line_counts_after_a_proper_end_only() {
     ] {
         let mut play = open_to_the_end();
         play.receive(events.clone() + tail).eof(ended);
-        assert_eq!((play.completion().turn.text(), &play.outcome().timeline.notes[..]), ("Hi", notes), "{tail}");
+        assert_eq!(
+            (play.completion().turn.text(), &play.outcome().timeline.notes[..]),
+            ("Hi", notes),
+            "{tail}"
+        );
     }
     let marker = CHAT.terminal();
     for (ended, completes) in [(Ended::Clean, true), (Ended::WithoutCloseNotify, false)] {
