@@ -8,9 +8,14 @@ mod record;
 mod wire;
 
 mod backpressure;
+mod cancel;
+mod connect;
 mod facts;
 mod misuse;
+mod refused;
 mod retries;
 mod secrets;
+mod states;
 mod streams;
 mod terminal;
+mod ties;
