@@ -51,19 +51,17 @@ impl Call {
         }
         if attempt.body_left > 0 {
             let range = *used..*used + attempt.body_left;
-            let taken = match &mut attempt.phase {
+            let (taken, result) = match &mut attempt.phase {
                 AttemptPhase::Stream(stream) => {
-                    stream.take(input, range, max_body_bytes).map(|(taken, event)| {
-                        attempt.record.events += u64::from(event);
-                        taken
-                    })
+                    let (taken, event) = stream.take(input, range, max_body_bytes);
+                    (taken, event.map(|event| attempt.record.events += u64::from(event)))
                 }
                 AttemptPhase::Unary(body) if body.len() + range.len() > max_body_bytes => {
-                    Err(ProtocolError::BodyTooLarge { limit: max_body_bytes })
+                    (range.len(), Err(ProtocolError::BodyTooLarge { limit: max_body_bytes }))
                 }
                 AttemptPhase::Unary(body) => {
                     body.extend_from_slice(&input[range.clone()]);
-                    Ok(range.len())
+                    (range.len(), Ok(()))
                 }
                 AttemptPhase::Refused(body) => {
                     let room = (max_body_bytes - body.len()).min(range.len());
@@ -72,16 +70,14 @@ impl Call {
                         self.refused_body_ended(false);
                         return Delivery::Nothing;
                     }
-                    Ok(range.len())
+                    (range.len(), Ok(()))
                 }
-                AttemptPhase::Connecting | AttemptPhase::Waiting => Ok(range.len()),
+                AttemptPhase::Connecting | AttemptPhase::Waiting => (range.len(), Ok(())),
             };
-            match taken {
-                Ok(taken) => {
-                    *used += taken;
-                    attempt.body_left -= taken;
-                }
-                Err(error) => self.broken(error),
+            *used += taken;
+            attempt.body_left -= taken;
+            if let Err(error) = result {
+                self.broken(error);
             }
             return Delivery::Nothing;
         }
@@ -252,7 +248,7 @@ impl Call {
                     self.timeline.note(Note::TailTaken);
                 }
                 Ok(false) => {}
-                Err(error) => self.broken(error),
+                Err(error) => self.unreadable(error, proper),
             },
         }
     }
@@ -268,6 +264,15 @@ impl Call {
         }
     }
 
+    /// A body that has ended cannot be read; if it may have been cut, then that is the news
+    fn unreadable(&mut self, error: ProtocolError, proper: bool) {
+        if proper {
+            self.broken(error);
+        } else {
+            self.truncated("no TLS close_notify".to_owned());
+        }
+    }
+
     fn unary_ended(&mut self, body: Vec<u8>, proper: bool) {
         let Some(dialect) = self.request.dialect else { return self.complete_unary(body) };
         let text = String::from_utf8_lossy(&body);
@@ -277,12 +282,7 @@ impl Call {
         let mut findings = Findings::default();
         let mut decoder = Decoder::new(dialect);
         if let Err(error) = decoder.unary(&text, &mut findings) {
-            // A body that ended with the connection may have been cut: then that is the news.
-            return if proper {
-                self.broken(malformed(&error, &text))
-            } else {
-                self.truncated("no TLS close_notify".into())
-            };
+            return self.unreadable(malformed(&error, &text), proper);
         }
         while let Some(index) = findings.take_index() {
             let finding = findings.get(index);
@@ -325,9 +325,12 @@ impl Call {
         let Inner::Attempting(attempt) = &mut self.inner else { return Delivery::Nothing };
         let Some(stream) = attempt.stream() else { return Delivery::Nothing };
         let extended = std::mem::take(&mut stream.event_extends);
+        if std::mem::take(&mut stream.findings.skipped) > 0 {
+            self.timeline.note(Note::PayloadSkipped);
+        }
         match (stream.progress(), stream.marked_at) {
             (Progress::Ended, _) => {
-                let reason = if stream.over { Reason::EndOfBody } else { Reason::Sentinel };
+                let reason = if stream.is_whole() { Reason::EndOfBody } else { Reason::Sentinel };
                 self.complete(reason);
                 Delivery::Nothing
             }
@@ -337,6 +340,8 @@ impl Call {
                     self.span(Reason::Marker);
                 }
                 self.mark(Some(now));
+                // The consumer gets the turn, empty or not: no other attempt may follow (RTY-2).
+                self.billing = Billing::Delivered;
                 Delivery::Finished
             }
             // A choice that was not known before goes on: the mark is taken back.

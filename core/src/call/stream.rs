@@ -87,29 +87,28 @@ impl StreamBody {
     /// Takes bytes of the body from `input[range]` until an event is decoded; returns how many, and
     /// whether one was
     ///
-    /// The findings of the event before must all have been given out.
+    /// The findings of the event before must all have been given out. The bytes of an event that
+    /// cannot be read are taken all the same.
     pub(super) fn take(
         &mut self,
         input: &[u8],
         range: Range<usize>,
         max_body_bytes: usize,
-    ) -> Result<(usize, bool), ProtocolError> {
+    ) -> (usize, Result<bool, ProtocolError>) {
         match &mut self.source {
-            Source::Events(framer) => {
-                let (consumed, event) = framer
-                    .next(&input[range.clone()])
-                    .map_err(|error| ProtocolError::EventTooLarge { limit: error.limit })?;
-                if let Some(event) = event {
-                    self.open_event(&event, range.start, input)?;
+            Source::Events(framer) => match framer.next(&input[range.clone()]) {
+                Ok((consumed, None)) => (consumed, Ok(false)),
+                Ok((consumed, Some(event))) => {
+                    (consumed, self.open_event(&event, range.start, input).map(|()| true))
                 }
-                Ok((consumed, self.event.open))
-            }
+                Err(error) => (range.len(), Err(ProtocolError::EventTooLarge { limit: error.limit })),
+            },
             Source::Whole(body) => {
                 if body.len() + range.len() > max_body_bytes {
-                    return Err(ProtocolError::BodyTooLarge { limit: max_body_bytes });
+                    return (range.len(), Err(ProtocolError::BodyTooLarge { limit: max_body_bytes }));
                 }
                 body.extend_from_slice(&input[range.clone()]);
-                Ok((range.len(), false))
+                (range.len(), Ok(false))
             }
         }
     }
@@ -161,7 +160,12 @@ impl StreamBody {
             }
         };
         self.event = Event { open: true, data: place(event.data), name };
-        self.decode(input)
+        let decoded = self.decode(input);
+        if decoded.is_err() {
+            self.event.open = false;
+            self.findings.clear();
+        }
+        decoded
     }
 
     fn decode(&mut self, input: &[u8]) -> Result<(), ProtocolError> {
@@ -202,6 +206,11 @@ impl StreamBody {
     /// Whether an event has been decoded and what it means for the turn's end is still to be asked
     pub(super) fn close_event(&mut self) -> bool {
         std::mem::take(&mut self.event.open)
+    }
+
+    /// Whether one JSON document came in place of events
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self.source, Source::Whole(_))
     }
 
     pub(super) fn progress(&self) -> Progress {
