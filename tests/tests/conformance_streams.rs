@@ -6,7 +6,7 @@ use std::fs;
 use serde::Deserialize;
 use serde_json::Value;
 use steadfast::dialect::findings::{Finding, Findings};
-use steadfast::dialect::{Decode, Decoder, Dialect, Framing, Progress};
+use steadfast::dialect::{Decode, Decoder, Dialect, Progress};
 use steadfast::framing::sse::Framer;
 use steadfast::outcome::ProviderError;
 use steadfast::outcome::{Choice, ToolCall, ToolKind, Turn};

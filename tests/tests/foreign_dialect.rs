@@ -9,15 +9,16 @@ use steadfast::dialect::choices::Choices;
 use steadfast::dialect::findings::{Finding, Findings};
 use steadfast::dialect::json::{self, JsonStr, Member};
 use steadfast::dialect::tools::Fragment;
-use steadfast::dialect::{Decode, Decoder, Definition, Dialect, Framing, Malformed, Progress, finish, usage};
+use steadfast::dialect::{Decode, Decoder, Definition, Dialect, Malformed, Progress, finish, usage};
+use steadfast::framing::Framing;
 use steadfast::machine::{Ended, Event, Machine, Step};
 use steadfast::outcome::{Completion, Delta, Ending, ErrorKind, Outcome};
 use steadfast::time::Instant;
 
 static MAGPIE: Definition = Definition {
     name: "magpie",
-    framing: Framing::EventStream,
-    framing_of_json: Framing::Whole,
+    framing: Framing::Sse,
+    framing_of_json: None,
     has_sentinel: true,
     decoder: || Decoder::Custom(Box::new(Magpie::default())),
 };
@@ -171,5 +172,5 @@ fn it_is_named_and_compared_by_its_name() {
     // What the name stands for is known to the other crate alone.
     assert!(serde_json::from_str::<Dialect>("\"magpie\"").is_err());
     assert_ne!(dialect, Dialect::OpenAiChat);
-    assert_eq!(dialect.framing(Some("application/json")), Framing::Whole);
+    assert_eq!(dialect.framing(Some("application/json")), None);
 }

@@ -9,19 +9,20 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::choices::Choices;
-use super::definition::{Definition, Framing};
+use super::definition::Definition;
 use super::few::Few;
 use super::findings::{Finding, Findings};
 use super::identity::Identity;
 use super::json::{self, JsonStr, Member};
 use super::tools::Fragment;
 use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, provider_error, usage};
+use crate::framing::Framing;
 
 /// The definition
 pub const DEFINITION: Definition = Definition {
     name: "cohere",
-    framing: Framing::EventStream,
-    framing_of_json: Framing::Whole,
+    framing: Framing::Sse,
+    framing_of_json: None,
     has_sentinel: true,
     decoder: || Decoder::Cohere(Cohere::default()),
 };

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::anthropic::Anthropic;
 use super::cohere::Cohere;
-use super::definition::{Definition, Framing};
+use super::definition::Definition;
 use super::findings::{Finding, Findings};
 use super::gemini::Gemini;
 use super::gemini_interactions::GeminiInteractions;
@@ -16,6 +16,7 @@ use super::openai_chat::{DONE, OpenAiChat};
 use super::openai_responses::OpenAiResponses;
 use super::{Decode, Malformed, Progress, in_band_error};
 use super::{anthropic, cohere, gemini, gemini_interactions, ollama, openai_chat, openai_responses};
+use crate::framing::Framing;
 
 /// Names a dialect
 ///
@@ -80,8 +81,9 @@ impl Dialect {
         self.definition().has_sentinel
     }
 
-    /// How a body with this `Content-Type` is framed, that answers a request for a stream
-    pub fn framing(self, content_type: Option<&str>) -> Framing {
+    /// How a body with this `Content-Type` is framed, that answers a request for a stream; `None` for
+    /// one JSON document
+    pub fn framing(self, content_type: Option<&str>) -> Option<Framing> {
         self.definition().framing(content_type)
     }
 

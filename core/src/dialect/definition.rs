@@ -4,6 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use super::decoder::Decoder;
+use crate::framing::Framing;
 
 /// What there is to know of a dialect besides what its events mean
 ///
@@ -14,38 +15,27 @@ pub struct Definition {
     pub name: &'static str,
     /// How the events of a stream are framed
     pub framing: Framing,
-    /// How they are framed where the server calls the body `application/json`
-    pub framing_of_json: Framing,
+    /// How they are framed where the server calls the body `application/json`; `None` where that is no
+    /// stream but one JSON document, the whole answer at once
+    pub framing_of_json: Option<Framing>,
     /// Whether its streams have a sentinel; one without ends with its body
     pub has_sentinel: bool,
     /// Makes a decoder that has seen nothing yet
     pub decoder: fn() -> Decoder,
 }
 
-/// How the events of a body are told apart
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Framing {
-    /// Server-sent events
-    EventStream,
-    /// One JSON document a line
-    Ndjson,
-    /// The elements of one JSON array, or one object in its place
-    JsonArray,
-    /// No events: one JSON document, the whole answer at once
-    Whole,
-}
-
 impl Definition {
-    /// How a body with this `Content-Type` is framed, that answers a request for a stream
+    /// How a body with this `Content-Type` is framed, that answers a request for a stream; `None` for
+    /// one JSON document
     ///
     /// Servers mislabel streams in every way, so the only type that is believed is
     /// `application/json`; that is what a server says that answers at once instead.
-    pub fn framing(&self, content_type: Option<&str>) -> Framing {
+    pub fn framing(&self, content_type: Option<&str>) -> Option<Framing> {
         let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
         if essence.trim_ascii().eq_ignore_ascii_case("application/json") {
             self.framing_of_json
         } else {
-            self.framing
+            Some(self.framing)
         }
     }
 }
@@ -77,23 +67,23 @@ mod tests {
 
     #[test]
     fn every_dialect_says_how_its_bodies_are_framed() {
-        use Framing::{EventStream, JsonArray, Ndjson, Whole};
+        use Framing::{JsonArray, Ndjson, Sse};
         let table = [
-            (Dialect::OpenAiChat, EventStream, Whole),
-            (Dialect::OpenAiCompletions, EventStream, Whole),
-            (Dialect::OpenAiResponses, EventStream, Whole),
-            (Dialect::Anthropic, EventStream, Whole),
-            (Dialect::Gemini, EventStream, JsonArray),
-            (Dialect::GeminiInteractions, EventStream, Whole),
-            (Dialect::Ollama, Ndjson, Ndjson),
-            (Dialect::Cohere, EventStream, Whole),
+            (Dialect::OpenAiChat, Sse, None),
+            (Dialect::OpenAiCompletions, Sse, None),
+            (Dialect::OpenAiResponses, Sse, None),
+            (Dialect::Anthropic, Sse, None),
+            (Dialect::Gemini, Sse, Some(JsonArray)),
+            (Dialect::GeminiInteractions, Sse, None),
+            (Dialect::Ollama, Ndjson, Some(Ndjson)),
+            (Dialect::Cohere, Sse, None),
         ];
         assert_eq!(table.map(|(dialect, ..)| dialect), Dialect::ALL);
         for (dialect, stream, json) in table {
             for content_type in
                 [None, Some("text/event-stream"), Some("text/plain"), Some(""), Some("application/x-ndjson")]
             {
-                assert_eq!(dialect.framing(content_type), stream, "{dialect:?} {content_type:?}");
+                assert_eq!(dialect.framing(content_type), Some(stream), "{dialect:?} {content_type:?}");
             }
             for content_type in ["application/json", "Application/JSON ; charset=utf-8"] {
                 assert_eq!(dialect.framing(Some(content_type)), json, "{dialect:?} {content_type}");

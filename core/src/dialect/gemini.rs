@@ -6,19 +6,20 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::choices::Choices;
-use super::definition::{Definition, Framing};
+use super::definition::Definition;
 use super::few::Few;
 use super::findings::{Finding, Findings};
 use super::identity::Identity;
 use super::json::{self, JsonStr};
 use super::tools::Fragment;
 use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, provider_error, usage};
+use crate::framing::Framing;
 
 /// The definition
 pub const DEFINITION: Definition = Definition {
     name: "gemini",
-    framing: Framing::EventStream,
-    framing_of_json: Framing::JsonArray,
+    framing: Framing::Sse,
+    framing_of_json: Some(Framing::JsonArray),
     has_sentinel: false,
     decoder: || Decoder::Gemini(Gemini::default()),
 };

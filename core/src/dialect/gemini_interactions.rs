@@ -12,20 +12,21 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::blocks::Blocks;
-use super::definition::{Definition, Framing};
+use super::definition::Definition;
 use super::few::Few;
 use super::findings::{Finding, Findings};
 use super::identity::Identity;
 use super::json::{self, JsonStr, Member};
 use super::tools::Fragment;
 use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, provider_error, usage};
+use crate::framing::Framing;
 use crate::outcome::{ProviderError, ToolKind};
 
 /// The definition
 pub const DEFINITION: Definition = Definition {
     name: "gemini-interactions",
-    framing: Framing::EventStream,
-    framing_of_json: Framing::Whole,
+    framing: Framing::Sse,
+    framing_of_json: None,
     has_sentinel: true,
     decoder: || Decoder::GeminiInteractions(GeminiInteractions::default()),
 };

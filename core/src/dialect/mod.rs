@@ -49,13 +49,14 @@
 //! use steadfast::dialect::choices::Choices;
 //! use steadfast::dialect::findings::{Finding, Findings};
 //! use steadfast::dialect::json::{self, JsonStr};
-//! use steadfast::dialect::{Decode, Decoder, Definition, Dialect, Framing, Malformed, Progress, finish};
+//! use steadfast::framing::Framing;
+//! use steadfast::dialect::{Decode, Decoder, Definition, Dialect, Malformed, Progress, finish};
 //!
 //! /// `{"say": "Hi"}`, and `{"stop": "end_turn"}` at the end
 //! static PARROT: Definition = Definition {
 //!     name: "parrot",
-//!     framing: Framing::EventStream,
-//!     framing_of_json: Framing::Whole,
+//!     framing: Framing::Sse,
+//!     framing_of_json: None,
 //!     has_sentinel: true,
 //!     decoder: || Decoder::Custom(Box::new(Parrot::default())),
 //! };
@@ -157,7 +158,7 @@ pub mod usage;
 
 use crate::outcome::ProviderError;
 pub use decoder::{Decoder, Dialect};
-pub use definition::{Definition, Framing};
+pub use definition::Definition;
 use findings::Findings;
 
 /// Decodes the events of one answer

@@ -8,13 +8,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::choices::Choices;
-use super::definition::{Definition, Framing};
+use super::definition::Definition;
 use super::few::Few;
 use super::findings::{Finding, Findings};
 use super::identity::Identity;
 use super::json::{self, JsonStr};
 use super::tools::Fragment;
 use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, provider_error, usage};
+use crate::framing::Framing;
 
 /// The definition
 ///
@@ -22,7 +23,7 @@ use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, provide
 pub const DEFINITION: Definition = Definition {
     name: "ollama",
     framing: Framing::Ndjson,
-    framing_of_json: Framing::Ndjson,
+    framing_of_json: Some(Framing::Ndjson),
     has_sentinel: true,
     decoder: || Decoder::Ollama(Ollama::default()),
 };

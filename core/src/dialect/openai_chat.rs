@@ -13,13 +13,14 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::choices::{Choices, Open};
-use super::definition::{Definition, Framing};
+use super::definition::Definition;
 use super::few::Few;
 use super::findings::{Finding, Findings};
 use super::identity::Identity;
 use super::json::{self, JsonStr};
 use super::tools::Fragment;
 use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, provider_error, usage};
+use crate::framing::Framing;
 use crate::outcome::ToolKind;
 
 /// The sentinel
@@ -28,8 +29,8 @@ pub(super) const DONE: &str = "[DONE]";
 /// The definition
 pub const DEFINITION: Definition = Definition {
     name: "openai-chat",
-    framing: Framing::EventStream,
-    framing_of_json: Framing::Whole,
+    framing: Framing::Sse,
+    framing_of_json: None,
     has_sentinel: true,
     decoder: || Decoder::OpenAiChat(OpenAiChat::default()),
 };

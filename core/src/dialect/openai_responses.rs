@@ -8,7 +8,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::definition::{Definition, Framing};
+use super::definition::Definition;
 use super::few::Few;
 use super::findings::{Finding, Findings};
 use super::identity::Identity;
@@ -16,14 +16,15 @@ use super::json::{self, JsonStr};
 use super::provider_error;
 use super::tools::{Fragment, Tools};
 use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, usage};
+use crate::framing::Framing;
 use crate::outcome::ProviderError;
 use crate::outcome::ToolKind;
 
 /// The definition
 pub const DEFINITION: Definition = Definition {
     name: "openai-responses",
-    framing: Framing::EventStream,
-    framing_of_json: Framing::Whole,
+    framing: Framing::Sse,
+    framing_of_json: None,
     has_sentinel: true,
     decoder: || Decoder::OpenAiResponses(OpenAiResponses::default()),
 };
