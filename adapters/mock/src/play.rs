@@ -6,8 +6,8 @@ use steadfast_scenario::{Read, Step};
 
 use crate::record::Closed;
 use crate::request::Requests;
-use crate::state::State;
-use crate::wire::{Broken, Wire, entry};
+use crate::state::{State, entry};
+use crate::wire::{Broken, Wire};
 
 /// Plays the steps, and closes the connection when they are over or cannot go on
 pub(crate) fn play(wire: Wire, connection: u64, steps: &[Step], state: &Arc<State>) {
@@ -25,6 +25,7 @@ pub(crate) fn play(wire: Wire, connection: u64, steps: &[Step], state: &Arc<Stat
             Err(broken)
         }
     };
+    player.requests.end(state);
     finish(connection, closed, state);
 }
 
@@ -42,6 +43,7 @@ pub(crate) fn finish(connection: u64, ended: Result<(), Broken>, state: &State) 
             Ok(()) | Err(Broken::Closed(_) | Broken::Failed(_)) => {}
         }
     });
+    state.closed(connection);
 }
 
 struct Player {

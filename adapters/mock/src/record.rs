@@ -29,6 +29,24 @@ impl Recorded {
     }
 }
 
+/// Something that a server saw, told as it happens
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Sighting {
+    /// A connection was accepted
+    Opened {
+        /// Its number, from 0
+        connection: u64,
+        /// When
+        #[serde(serialize_with = "seconds")]
+        at: Duration,
+    },
+    /// A request came whole, or its connection ended before it did
+    Request(RequestRecord),
+    /// A connection's script is over and its socket closed
+    Closed(ConnectionRecord),
+}
+
 /// What became of one connection
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ConnectionRecord {
