@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use steadfast::call::Item;
 use steadfast::outcome::Delta;
-use steadfast_tokio::{CallStream, Client, Outcome};
+use steadfast_tokio::{CallStream, Client, Outcome, RequestConfig};
 use tokio::runtime;
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval};
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<Exit, Failure> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     let (outcome, printed) = runtime.block_on(async {
         let stream = client.stream(request);
-        converse(stream, client.config().max_attempts().get(), &interrupted, args.json).await
+        converse(stream, client.config(), &interrupted, args.json).await
     });
     report(&outcome, printed, args)
 }
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<Exit, Failure> {
 /// With the outcome comes what stdout said to the answer: a reader that is gone ends the call.
 async fn converse(
     mut stream: CallStream,
-    max_attempts: u32,
+    config: &RequestConfig,
     interrupted: &Notify,
     silent: bool,
 ) -> (Outcome, io::Result<()>) {
@@ -87,7 +87,7 @@ async fn converse(
             },
             _ = ticks.tick(), if live.is_shown() => {}
         }
-        live.show(Progress::of(stream.progress(), stream.now(), max_attempts));
+        live.show(Progress::of(stream.progress(), stream.now(), config));
     }
     let outcome = stream.outcome().await;
     if printed.is_ok() && !silent {

@@ -44,12 +44,11 @@ impl Live {
     /// Shows how the call stands
     pub(crate) fn show(&mut self, progress: Progress) {
         if let Some(line) = &mut self.line {
-            line.progress = Some(progress);
-            line.draw();
+            line.draw(&progress);
         }
     }
 
-    /// Prints a piece of the answer on stdout
+    /// Prints a piece of the answer on stdout, without the line until it is shown again
     ///
     /// Errors: those of stdout.
     pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
@@ -63,9 +62,6 @@ impl Live {
         stdout.write_all(text.as_bytes())?;
         stdout.flush()?;
         self.at_line_start = text.ends_with('\n');
-        if let Some(line) = &mut self.line {
-            line.draw();
-        }
         Ok(())
     }
 
@@ -88,21 +84,17 @@ impl Drop for Live {
 /// The line on its terminal
 struct Line<W> {
     terminal: W,
-    progress: Option<Progress>,
     drawn: bool,
 }
 
 impl<W: Write> Line<W> {
     fn new(terminal: W) -> Self {
-        Self { terminal, progress: None, drawn: false }
+        Self { terminal, drawn: false }
     }
 
-    fn draw(&mut self) {
-        if let Some(progress) = &self.progress {
-            let line = progress.line();
-            self.drawn = true;
-            self.write(&format!("{BELOW}{WRAP_OFF}{line}{WRAP_ON}{BACK}"));
-        }
+    fn draw(&mut self, progress: &Progress) {
+        self.drawn = true;
+        self.write(&format!("{BELOW}{WRAP_OFF}{}{WRAP_ON}{BACK}", progress.line()));
     }
 
     fn erase(&mut self) {
@@ -159,8 +151,11 @@ mod tests {
 
     impl Screen {
         fn new() -> Self {
-            let mut line = Line::new(Tty(vt100::Parser::new(ROWS, COLUMNS, 0)));
-            line.progress = Some(Progress {
+            Self { line: Line::new(Tty(vt100::Parser::new(ROWS, COLUMNS, 0))) }
+        }
+
+        fn draw(&mut self) -> Vec<String> {
+            self.line.draw(&Progress {
                 phase: Phase::Connecting,
                 attempt: 1,
                 max_attempts: 3,
@@ -168,15 +163,10 @@ mod tests {
                 waited: Duration::ZERO,
                 bound: Bound::Limited(Duration::from_secs(10)),
             });
-            Self { line }
-        }
-
-        fn draw(&mut self) -> Vec<String> {
-            self.line.draw();
             self.rows()
         }
 
-        /// What [`Live::print`] does
+        /// What [`Live::print`] and [`Live::show`] do
         fn print(&mut self, text: &str) -> Vec<String> {
             self.line.erase();
             self.line.terminal.write_all(text.as_bytes()).unwrap();

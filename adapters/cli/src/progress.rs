@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use steadfast::call::{self, State};
+use steadfast::config::RequestConfig;
 use steadfast::time::{Bound, Instant};
 
 /// How a call stands
@@ -41,7 +42,7 @@ pub(crate) enum Phase {
 
 impl Progress {
     /// How a call stood at `now`
-    pub(crate) fn of(call: call::Progress, now: Instant, max_attempts: u32) -> Self {
+    pub(crate) fn of(call: call::Progress, now: Instant, config: &RequestConfig) -> Self {
         let phase = match call.state {
             State::Idle | State::Connecting => Phase::Connecting,
             State::Waiting => Phase::Waiting,
@@ -52,8 +53,11 @@ impl Progress {
         };
         let bound = match call.deadline {
             Some((at, _)) => Bound::Limited(at - call.quiet_since),
+            // What was delivered is in our hands; the clock that runs on the next byte is this one.
+            None if phase == Phase::Streaming => config.stream_idle_timeout(),
             None => Bound::Unbounded,
         };
+        let max_attempts = config.max_attempts().get();
         let waited = now - call.quiet_since;
         Self { phase, attempt: call.attempt, max_attempts, bytes: call.bytes, waited, bound }
     }
@@ -140,12 +144,13 @@ mod tests {
             quiet_since: at(1_000),
             deadline: Some((at(1_300), call::Timer::StreamIdle)),
         };
-        let progress = Progress::of(call, at(1_250), 2);
+        let config = RequestConfig::default();
+        let progress = Progress::of(call, at(1_250), &config);
         assert_eq!(progress.phase, Phase::Streaming);
         assert_eq!(progress.waited, Duration::from_millis(250));
         assert_eq!(progress.bound, Bound::Limited(Duration::from_millis(300)));
-        let without = Progress::of(call::Progress { deadline: None, ..call }, at(500), 2);
-        assert_eq!((without.waited, without.bound), (Duration::ZERO, Bound::Unbounded));
+        let delivered = Progress::of(call::Progress { deadline: None, ..call }, at(500), &config);
+        assert_eq!((delivered.waited, delivered.bound), (Duration::ZERO, config.stream_idle_timeout()));
     }
 
     #[test]
