@@ -154,6 +154,9 @@ fn pauses_and_trickles_take_their_time() {
     assert_eq!(drain(connect(&mock)), (b"abcd".to_vec(), None));
     let elapsed = start.elapsed();
     assert!((Duration::from_millis(350)..Duration::from_secs(3)).contains(&elapsed), "{elapsed:?}");
+    // No timer is exact, so the latest of four pauses was too long by something, and by no more than all.
+    let late = mock.wait_for(CAP, has_ended).expect("it ends").late();
+    assert!(late > Duration::ZERO && late <= elapsed - Duration::from_millis(350), "{late:?} of {elapsed:?}");
 }
 
 #[test]
