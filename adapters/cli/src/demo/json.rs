@@ -18,7 +18,7 @@ pub(super) fn results(played: &[Played], elapsed: Duration) -> Value {
 }
 
 fn scenario(played: &Played) -> Value {
-    let Played { scenario, calls, seen, differences } = played;
+    let Played { scenario, calls, seen, late, plays, differences } = played;
     json!({
         "name": scenario.name(),
         "about": scenario.about(),
@@ -33,6 +33,8 @@ fn scenario(played: &Played) -> Value {
             "blocked_for": seen.blocked.as_secs_f64(),
             "closed_by_peer": seen.closed_by_peer,
         },
+        "late": late.as_secs_f64(),
+        "plays": plays,
         "differences": differences,
     })
 }

@@ -60,6 +60,13 @@ pub(super) fn results(played: &[Played], elapsed: Duration, coloured: bool) -> S
     }
     text.push('\n');
     for played in played {
+        if played.plays > 1 {
+            let (name, plays) = (played.scenario.name(), played.plays);
+            _ = writeln!(
+                text,
+                "{name} was played {plays} times, as this machine was too busy for its server's times"
+            );
+        }
         for difference in &played.differences {
             _ = writeln!(text, "DIFFERS  {}{}", played.scenario.name(), describe(difference));
         }
