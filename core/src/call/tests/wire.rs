@@ -56,6 +56,10 @@ pub(super) trait Answer {
     fn ping(self) -> String;
 }
 
+/// The dialects that these tests speak
+pub(super) const SPOKEN: [Dialect; 4] =
+    [Dialect::OpenAiChat, Dialect::OpenAiResponses, Dialect::Anthropic, Dialect::Gemini];
+
 fn unplayed(dialect: Dialect) -> ! {
     panic!("these tests do not speak {}", dialect.name())
 }
