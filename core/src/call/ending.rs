@@ -265,7 +265,11 @@ impl Call {
                 blank(reason);
                 blank_snippet(snippet);
             }
-            ErrorKind::Protocol(ProtocolError::ContentEncoding(encoding)) => blank(encoding),
+            ErrorKind::Protocol(ProtocolError::ContentEncoding(unsupported)) => {
+                let mut encoding = String::from(std::mem::take(&mut unsupported.encoding));
+                blank(&mut encoding);
+                unsupported.encoding = encoding.into();
+            }
             ErrorKind::Transport(failure) => blank(&mut failure.message),
             ErrorKind::Timeout(_)
             | ErrorKind::Truncated(_)

@@ -10,6 +10,7 @@
 //! | `response` | head and body of the response: what each part means for the call |
 //! | `clocks` | every deadline, derived from the state; what their expiry does |
 //! | `ending` | how an attempt ends: another one, or the outcome |
+//! | `content` | a body whose content is encoded, decoded on its way |
 //! | `credentials` | what must never be printed |
 //!
 #![doc = include_str!("states.md")]
@@ -17,6 +18,7 @@
 mod assembly;
 mod attempt;
 mod clocks;
+mod content;
 mod credentials;
 mod ending;
 mod event;
@@ -466,6 +468,7 @@ impl Machine for Call {
 
     fn detach(&mut self, input: &[u8]) {
         if let Inner::Attempting(attempt) = &mut self.inner
+            && attempt.content.is_none()
             && let Some(stream) = attempt.stream()
         {
             stream.detach(input);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::dialect::findings::{Finding, Findings};
 use crate::dialect::{Decode, Decoder, Dialect, Malformed, Progress};
-use crate::framing::sse::{Event as Framed, Field, Framer, Located};
+use crate::framing::{Event as Framed, Field, Framer, Framing, FramingError, Located};
 use crate::outcome::ProtocolError;
 use crate::time::Instant;
 
@@ -35,7 +35,7 @@ pub(super) struct StreamBody {
 
 #[derive(Debug)]
 enum Source {
-    /// Server-sent events
+    /// Events in whichever framing
     Events(Framer),
     /// One JSON document in place of the stream that was asked for
     Whole(Vec<u8>),
@@ -59,15 +59,17 @@ enum Place {
 }
 
 impl StreamBody {
-    pub(super) fn events(dialect: Dialect, max_event_bytes: usize, now: Instant) -> Self {
-        Self::new(Source::Events(Framer::new(max_event_bytes)), dialect, now)
-    }
-
-    pub(super) fn whole(dialect: Dialect, now: Instant) -> Self {
-        Self::new(Source::Whole(Vec::new()), dialect, now)
-    }
-
-    fn new(source: Source, dialect: Dialect, now: Instant) -> Self {
+    /// A body in that framing; without one, a single JSON document
+    pub(super) fn new(
+        framing: Option<Framing>,
+        dialect: Dialect,
+        max_event_bytes: usize,
+        now: Instant,
+    ) -> Self {
+        let source = match framing {
+            Some(framing) => Source::Events(Framer::new(framing, max_event_bytes)),
+            None => Source::Whole(Vec::new()),
+        };
         Self {
             source,
             decoder: Decoder::new(dialect),
@@ -101,7 +103,10 @@ impl StreamBody {
                 Ok((consumed, Some(event))) => {
                     (consumed, self.open_event(&event, range.start, input).map(|()| true))
                 }
-                Err(error) => (range.len(), Err(ProtocolError::EventTooLarge { limit: error.limit })),
+                Err(FramingError::TooLarge(error)) => {
+                    (range.len(), Err(ProtocolError::EventTooLarge { limit: error.limit }))
+                }
+                Err(error @ FramingError::Broken(_)) => (range.len(), Err(error.into())),
             },
             Source::Whole(body) => {
                 if body.len() + range.len() > max_body_bytes {
@@ -143,6 +148,19 @@ impl StreamBody {
                 Ok(false)
             }
         }
+    }
+
+    /// The connection was cut: takes a line of NDJSON that is whole and ends the turn, though its
+    /// line end is missing (rule STR-9); returns whether there was one
+    pub(super) fn end_by_cut(&mut self, dialect: Dialect) -> bool {
+        let Source::Events(framer @ Framer::Ndjson(_)) = &mut self.source else { return false };
+        let Some(tail) = framer.tail() else { return false };
+        let Ok(data) = std::str::from_utf8(framer.bytes(&[], tail.data)) else { return false };
+        let mut trial = Decoder::new(dialect);
+        let is_last = trial.event("message", data, &mut Findings::default()).is_ok()
+            && trial.progress() == Progress::Ended;
+        self.over = is_last;
+        is_last && self.open_event(&tail, 0, &[]).is_ok()
     }
 
     /// Makes an event the present one; places in the input are counted from `from`

@@ -56,9 +56,16 @@ pub(super) trait Answer {
     fn ping(self) -> String;
 }
 
+fn unplayed(dialect: Dialect) -> ! {
+    panic!("these tests do not speak {}", dialect.name())
+}
+
 impl Answer for Dialect {
     fn opening(self) -> String {
         match self {
+            Self::OpenAiCompletions | Self::GeminiInteractions | Self::Ollama | Self::Cohere | Self::Custom(_) => {
+                unplayed(self)
+            }
             Self::OpenAiChat => event(&json!({"id": "c1", "choices": [{"index": 0, "delta": {"role": "assistant"}}]})),
             Self::OpenAiResponses => event(&json!({"type": "response.created", "response": {"id": "r1"}})),
             Self::Anthropic => [
@@ -74,6 +81,11 @@ impl Answer for Dialect {
 
     fn text(self, text: &str) -> String {
         event(&match self {
+            Self::OpenAiCompletions
+            | Self::GeminiInteractions
+            | Self::Ollama
+            | Self::Cohere
+            | Self::Custom(_) => unplayed(self),
             Self::OpenAiChat => json!({"id": "c1", "choices": [{"index": 0, "delta": {"content": text}}]}),
             Self::OpenAiResponses => {
                 json!({"type": "response.output_text.delta", "output_index": 0, "delta": text})
@@ -87,6 +99,9 @@ impl Answer for Dialect {
 
     fn terminal(self) -> String {
         match self {
+            Self::OpenAiCompletions | Self::GeminiInteractions | Self::Ollama | Self::Cohere | Self::Custom(_) => {
+                unplayed(self)
+            }
             Self::OpenAiChat => {
                 event(&json!({"id": "c1", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}))
             }
@@ -106,6 +121,11 @@ impl Answer for Dialect {
 
     fn sentinel(self) -> Option<String> {
         match self {
+            Self::OpenAiCompletions
+            | Self::GeminiInteractions
+            | Self::Ollama
+            | Self::Cohere
+            | Self::Custom(_) => unplayed(self),
             Self::OpenAiChat => Some("data: [DONE]\n\n".to_owned()),
             Self::Anthropic => Some(event(&json!({"type": "message_stop"}))),
             Self::OpenAiResponses | Self::Gemini => None,
@@ -114,6 +134,11 @@ impl Answer for Dialect {
 
     fn overload(self) -> String {
         event(&match self {
+            Self::OpenAiCompletions
+            | Self::GeminiInteractions
+            | Self::Ollama
+            | Self::Cohere
+            | Self::Custom(_) => unplayed(self),
             Self::OpenAiChat => json!({"error": {"code": 503, "message": "overloaded"}}),
             Self::OpenAiResponses => {
                 json!({"type": "error", "code": "server_is_overloaded", "message": "overloaded"})
@@ -127,6 +152,11 @@ impl Answer for Dialect {
 
     fn ping(self) -> String {
         match self {
+            Self::OpenAiCompletions
+            | Self::GeminiInteractions
+            | Self::Ollama
+            | Self::Cohere
+            | Self::Custom(_) => unplayed(self),
             Self::Anthropic => event(&json!({"type": "ping"})),
             Self::OpenAiChat | Self::OpenAiResponses | Self::Gemini => ": keep-alive\n\n".to_owned(),
         }
