@@ -4,6 +4,8 @@
 //! and every run must come to the same turn, the same end at the same instant, and the same
 //! requests. Times are seconds from the moment at which the request was wholly written.
 
+mod told;
+
 use std::time::Duration;
 
 use steadfast::call::{Env, Request, RequestBuilder};
@@ -39,6 +41,7 @@ pub struct Case {
     overrides: Overrides,
     connections: Vec<Connection>,
     caller: Call,
+    listen: Listen,
     tls: bool,
     env: Env,
 }
@@ -168,6 +171,7 @@ impl Case {
             overrides: Overrides::new().max_attempts(1),
             connections: Vec::new(),
             caller,
+            listen: Listen::Accept,
             tls: false,
             env: Env { seed: 1, unix_at_origin: Duration::ZERO },
         }
@@ -202,6 +206,12 @@ impl Case {
         self
     }
 
+    /// Another way to listen
+    pub fn listen(mut self, listen: Listen) -> Self {
+        self.listen = listen;
+        self
+    }
+
     /// The consumer works for `seconds` after each delta
     pub fn slow_consumer(mut self, seconds: f64) -> Self {
         self.caller.consumer = Some(Consumer { pause: Duration::from_secs_f64(seconds), every: 1 });
@@ -226,7 +236,7 @@ impl Case {
     ///
     /// If two of the runs differ.
     pub fn play(&self) -> Ran {
-        let whole = self.play_split(Split::UpTo(16 * 1024));
+        let whole = self.play_whole();
         let random = (0..8).map(|seed| Split::Random(fastrand::Rng::with_seed(seed), 48));
         for split in std::iter::once(Split::UpTo(1)).chain(random) {
             let cut = self.play_split(split.clone());
@@ -235,11 +245,16 @@ impl Case {
         whole
     }
 
+    /// Plays it in one way, with its bytes read whole: for many runs that differ in something else
+    pub fn play_whole(&self) -> Ran {
+        self.play_split(Split::UpTo(16 * 1024))
+    }
+
     fn play_split(&self, split: Split) -> Ran {
         let script = Script {
             name: "corpus".to_owned(),
             about: String::new(),
-            server: Server { listen: Listen::Accept, tls: self.tls, receive_buffer: None, send_buffer: None },
+            server: Server { listen: self.listen, tls: self.tls, receive_buffer: None, send_buffer: None },
             connections: self.connections.clone(),
         };
         let request =
