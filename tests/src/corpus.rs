@@ -4,6 +4,8 @@
 //! and every run must come to the same turn, the same end at the same instant, and the same
 //! requests. Times are seconds from the moment at which the request was wholly written.
 
+mod checks;
+
 use std::time::Duration;
 
 use steadfast::call::{Env, Request, RequestBuilder};
@@ -14,6 +16,8 @@ use steadfast_scenario::{
     Call, Cancel, Connection, Consumer, Listen, Read, Script, Server, Shape, Step, Tally,
 };
 use steadfast_sim::{Played, Sim, Split};
+
+pub use checks::deliveries;
 
 /// The head of a stream whose body is chunked
 pub const HEAD: &str =
@@ -85,6 +89,17 @@ impl Answer {
             framed.extend(bytes);
         }
         self.steps.push(Step::Send(framed));
+        self
+    }
+
+    /// Sends each of these so that no read has more than one, a millisecond apart
+    pub fn reads(mut self, pieces: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
+        const APART: Duration = Duration::from_millis(1);
+        for piece in pieces {
+            self = self.send(piece);
+            self.steps.push(Step::Pause(APART));
+            self.at += APART;
+        }
         self
     }
 
@@ -226,13 +241,18 @@ impl Case {
     ///
     /// If two of the runs differ.
     pub fn play(&self) -> Ran {
-        let whole = self.play_split(Split::UpTo(16 * 1024));
+        let whole = self.play_whole();
         let random = (0..8).map(|seed| Split::Random(fastrand::Rng::with_seed(seed), 48));
         for split in std::iter::once(Split::UpTo(1)).chain(random) {
             let cut = self.play_split(split.clone());
             assert_eq!(cut.facts(), whole.facts(), "read as {split:?}");
         }
         whole
+    }
+
+    /// Plays it in one way, with its bytes read whole: for many runs that differ in something else
+    pub fn play_whole(&self) -> Ran {
+        self.play_split(Split::UpTo(16 * 1024))
     }
 
     fn play_split(&self, split: Split) -> Ran {
@@ -246,7 +266,9 @@ impl Case {
             self.request.clone().overrides(self.overrides).build().expect("a request that can be sent");
         let mut sim = Sim::new(&script).split(split).env(self.env);
         let played = sim.play(request, &self.caller);
-        Ran { played, tally: sim.tally() }
+        let ran = Ran { played, tally: sim.tally() };
+        ran.check(self.caller.shape);
+        ran
     }
 }
 

@@ -3,5 +3,11 @@
 //! | file | area |
 //! |---|---|
 //! | `framing` | A: server-sent events and UTF-8 |
+//! | `http1` | B: HTTP/1.1 framing |
+//! | `content` | C: content type, encoding, empty or foreign bodies |
+//! | `chat` | D: OpenAI Chat Completions and compatible servers |
 
+mod chat;
+mod content;
 mod framing;
+mod http1;
