@@ -42,11 +42,11 @@ impl Ran {
     ///
     /// If the call did not fail by one.
     pub fn provider_error(&self) -> &ProviderError {
-        match self.kind() {
-            ErrorKind::InBand(provider) => provider,
-            ErrorKind::Status(status) => status.provider.as_ref().expect("words of the provider"),
-            kind => panic!("not the provider's words: {kind}"),
+        if let ErrorKind::InBand(provider) = self.kind() {
+            return provider;
         }
+        let ErrorKind::Status(status) = self.kind() else { panic!("not the provider's: {}", self.error()) };
+        status.provider.as_ref().expect("words of the provider")
     }
 
     /// Events of the last attempt's stream

@@ -41,7 +41,7 @@ fn assert_stopped<'a>(ran: &'a Ran, text: &str) -> &'a Ran {
 }
 
 /// One attempt that HTTP/1.1 was broken in, which is not tried again
-fn assert_broken<'a>(case: Case, error: Http1Error, text: &str) -> Ran {
+fn assert_broken(case: Case, error: Http1Error, text: &str) -> Ran {
     let ran = case.config(|config| config.max_attempts(3)).play();
     assert_eq!(ran.kind(), &http1(error));
     ran.assert_failed("protocol", text).assert_usage(None).assert_notes(&[]).assert_requests(1);

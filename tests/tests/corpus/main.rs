@@ -6,8 +6,10 @@
 //! | `http1` | B: HTTP/1.1 framing |
 //! | `content` | C: content type, encoding, empty or foreign bodies |
 //! | `chat` | D: OpenAI Chat Completions and compatible servers |
+//! | `count` | which cases have a test, and which wait for a layer |
 
 mod chat;
 mod content;
+mod count;
 mod framing;
 mod http1;
