@@ -1,12 +1,18 @@
 //! C: content type, encoding, empty or foreign bodies.
 
+use std::io::Write as _;
+use std::time::Duration;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use steadfast::call::{Call, CloseMode, Command, Env, Request};
 use steadfast::config::RequestConfig;
+use steadfast::content::{ContentError, Decoder};
 use steadfast::dialect::Dialect;
 use steadfast::machine::{Event, Machine, Step};
 use steadfast::outcome::{Billing, ErrorKind, Note, ProtocolError, StatusError, Truncation};
 use steadfast::time::Instant;
-use steadfast_scenario::Connection;
+use steadfast_scenario::{Cancel, Connection};
 use steadfast_tests::corpus::events::{D, U, c, f};
 use steadfast_tests::corpus::{Answer, Case, End, Ran};
 
@@ -112,34 +118,88 @@ fn c02_a_json_body_with_a_byte_order_mark_or_cut() {
     }
 }
 
-/// What cannot be decoded is refused at the head; gzip too, until the call machine decodes it
+/// The pieces as one gzip body, each flushed by itself, and with the last one the end
+fn gzip_flushed(pieces: &[&str]) -> Vec<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    let mut flushed = Vec::new();
+    for (place, piece) in pieces.iter().enumerate() {
+        encoder.write_all(piece.as_bytes()).unwrap();
+        encoder.flush().unwrap();
+        if place + 1 == pieces.len() {
+            encoder.try_finish().unwrap();
+        }
+        flushed.push(std::mem::take(encoder.get_mut()));
+    }
+    flushed
+}
+
+fn encoded(encoding: &str) -> Answer {
+    Answer::raw(format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: {encoding}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    ))
+    .chunked()
+}
+
 #[test]
 fn c05_a_compressed_event_stream() {
-    let gzip: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03";
-    for encoding in ["gzip", "br", "zstd", "gzip, br"] {
-        let head = format!(
-            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: {encoding}\r\nTransfer-Encoding: chunked\r\n\r\n"
-        );
-        for case in both(&Answer::raw(head).chunked().at(10.0).send(gzip).end(End::Clean)) {
+    let flushed = gzip_flushed(&[&c("He"), &c("y"), &f("stop"), D]);
+    assert!(flushed[0].starts_with(b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00"));
+    let answer = |pieces: &[Vec<u8>], end| {
+        let times = [1.0, 2.0, 3.0, 4.0];
+        let answer =
+            pieces.iter().zip(times).fold(encoded("gzip"), |answer, (piece, at)| answer.at(at).send(piece));
+        Case::stream(Dialect::OpenAiChat).answer(answer.end(end)).config(|config| config.max_attempts(3))
+    };
+    let ran = answer(&flushed, End::Clean).play();
+    ran.assert_completed(Some("stop"), "Hey").assert_usage(None).assert_requests(1);
+    ran.assert_notes(&[]).assert_times(Some(3.0), 4.0);
+    // Each block gives its events as soon as it is flushed.
+    for (seconds, text) in [(0.5, ""), (1.5, "He"), (2.5, "Hey")] {
+        let cancel = Cancel::At(Duration::from_secs_f64(seconds));
+        let ran = answer(&flushed, End::Clean).cancel(cancel).play();
+        ran.assert_failed("cancelled", text).assert_times(None, seconds);
+    }
+    // The end of the body in the middle of the data is a cut, whatever HTTP says of it.
+    for (pieces, text) in [(&flushed[..2], "Hey"), (&[flushed[0][..10].to_vec()], "")] {
+        let ran = answer(pieces, End::Clean).config(|config| config.max_attempts(1)).play();
+        let got: usize = pieces.iter().map(Vec::len).sum();
+        let reason = format!("the compressed body ended early, {got} bytes into it");
+        assert_eq!(ran.kind(), &ErrorKind::Truncated(Truncation::InResponse { reason }));
+        ran.assert_failed("truncated", text).assert_requests(1);
+    }
+}
+
+#[test]
+fn c05_a_content_coding_that_cannot_be_decoded() {
+    for encoding in ["br", "zstd", "gzip, br", "gzip, gzip"] {
+        // At the head: what is behind it is not waited for.
+        for case in both(&encoded(encoding).at(10.0).send("what is it?").end(End::Clean)) {
             let ran = case.config(|config| config.max_attempts(3)).play();
-            let error = ProtocolError::ContentEncoding(encoding.to_owned());
-            assert_eq!(ran.kind(), &ErrorKind::Protocol(error));
+            let unsupported = Decoder::new(encoding).err().expect("a coding that cannot be decoded");
+            assert_eq!(ran.kind(), &ErrorKind::Protocol(ProtocolError::ContentEncoding(unsupported)));
             assert_no_answer(&ran, "protocol").assert_times(None, 0.0).assert_notes(&[]);
+            assert!(ran.error().to_string().contains(encoding));
             assert_eq!(ran.closed(), Some(CloseMode::Abort));
         }
     }
     for encoding in ["identity", "Identity"] {
-        let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\n\r\n");
-        let answer = Answer::raw(head).send(c("Hi") + &f("stop") + D).end(End::Clean);
-        let ran = Case::stream(Dialect::OpenAiChat).answer(answer).play();
+        let ran = encoded(encoding).send(c("Hi") + &f("stop") + D).end(End::Clean);
+        let ran = Case::stream(Dialect::OpenAiChat).answer(ran).play();
         ran.assert_completed(Some("stop"), "Hi").assert_notes(&[]);
     }
+    // What claims to be gzip and is not is refused too.
+    let ran = Case::stream(Dialect::OpenAiChat)
+        .answer(encoded("gzip").send(c("Hi") + &f("stop") + D).end(End::Clean))
+        .config(|config| config.max_attempts(3))
+        .play();
+    assert!(matches!(ran.kind(), ErrorKind::Protocol(ProtocolError::Content(ContentError::Corrupt(_)))));
+    assert_no_answer(&ran, "protocol");
 }
 
 #[test]
 fn c05_a_stream_asks_for_no_compression() {
     let request = Request::post("http://corpus.invalid/v1").dialect(Dialect::OpenAiChat).stream();
-    let env = Env { seed: 1, unix_at_origin: std::time::Duration::ZERO };
+    let env = Env { seed: 1, unix_at_origin: Duration::ZERO };
     let mut call = Call::new(request.build().unwrap(), RequestConfig::default(), env, Instant::ORIGIN);
     let mut drain = call.handle(Instant::ORIGIN, Event::Start).unwrap();
     let Step::Do(Command::Connect(id)) = drain.next() else { panic!("a connection is asked for first") };
