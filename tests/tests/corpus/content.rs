@@ -175,7 +175,7 @@ fn c05_a_content_coding_that_cannot_be_decoded() {
         // At the head: what is behind it is not waited for.
         for case in both(&encoded(encoding).at(10.0).send("what is it?").end(End::Clean)) {
             let ran = case.config(|config| config.max_attempts(3)).play();
-            let unsupported = Decoder::new(encoding).err().expect("a coding that cannot be decoded");
+            let unsupported = Decoder::new(encoding).unwrap_err();
             assert_eq!(ran.kind(), &ErrorKind::Protocol(ProtocolError::ContentEncoding(unsupported)));
             assert_no_answer(&ran, "protocol").assert_times(None, 0.0).assert_notes(&[]);
             assert!(ran.error().to_string().contains(encoding));
