@@ -4,6 +4,7 @@
 //! and every run must come to the same turn, the same end at the same instant, and the same
 //! requests. Times are seconds from the moment at which the request was wholly written.
 
+mod checks;
 mod told;
 
 use std::time::Duration;
@@ -16,6 +17,8 @@ use steadfast_scenario::{
     Call, Cancel, Connection, Consumer, Listen, Read, Script, Server, Shape, Step, Tally,
 };
 use steadfast_sim::{Played, Sim, Split};
+
+pub use checks::deliveries;
 
 /// The head of a stream whose body is chunked
 pub const HEAD: &str =
@@ -88,6 +91,17 @@ impl Answer {
             framed.extend(bytes);
         }
         self.steps.push(Step::Send(framed));
+        self
+    }
+
+    /// Sends each of these so that no read has more than one, a millisecond apart
+    pub fn reads(mut self, pieces: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
+        const APART: Duration = Duration::from_millis(1);
+        for piece in pieces {
+            self = self.send(piece);
+            self.steps.push(Step::Pause(APART));
+            self.at += APART;
+        }
         self
     }
 
@@ -261,7 +275,9 @@ impl Case {
             self.request.clone().overrides(self.overrides).build().expect("a request that can be sent");
         let mut sim = Sim::new(&script).split(split).env(self.env);
         let played = sim.play(request, &self.caller);
-        Ran { played, tally: sim.tally() }
+        let ran = Ran { played, tally: sim.tally() };
+        ran.check(self.caller.shape);
+        ran
     }
 }
 

@@ -6,6 +6,10 @@ use steadfast_tests::shared;
 
 /// The areas that have tests, each with their source
 const AREAS: &[(char, &str)] = &[
+    ('A', include_str!("framing.rs")),
+    ('B', include_str!("http1.rs")),
+    ('C', include_str!("content.rs")),
+    ('D', include_str!("chat.rs")),
     ('E', include_str!("responses.rs")),
     ('F', include_str!("anthropic.rs")),
     ('G', include_str!("gemini.rs")),
@@ -19,8 +23,12 @@ const AREAS: &[(char, &str)] = &[
 /// Cases of these areas that cannot be shown in full yet, and what each waits for
 ///
 /// What can be shown at the layers that there are has its test all the same.
-const TO_COME: &[(&str, &str)] =
-    &[("J14", "the connection pool"), ("L04", "Happy Eyeballs"), ("L08", "proxies")];
+const TO_COME: &[(&str, &str)] = &[
+    ("B18", "the connection pool"),
+    ("J14", "the connection pool"),
+    ("L04", "Happy Eyeballs"),
+    ("L08", "proxies"),
+];
 
 /// The page of choices, with a row for each case that leaves one
 const POLICIES: &str = include_str!("../../../core/src/policies.md");
