@@ -93,21 +93,6 @@ impl Ran {
         let attempts = &self.played.outcome.timeline.attempts;
         attempts[number].began - attempts[number - 1].ended
     }
-
-    /// What the provider said went wrong
-    ///
-    /// # Panics
-    ///
-    /// If it did not.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "no other has an error of the provider")]
-    pub fn provider(&self) -> &ProviderError {
-        let told = match self.kind() {
-            ErrorKind::InBand(provider) => Some(&**provider),
-            ErrorKind::Status(error) => error.provider.as_ref(),
-            _ => None,
-        };
-        told.unwrap_or_else(|| panic!("no error in the provider's words: {}", self.error()))
-    }
 }
 
 fn counted(usage: &Usage) -> String {

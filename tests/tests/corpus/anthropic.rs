@@ -32,8 +32,12 @@ fn f01_overloaded_after_text_was_streamed() {
         ran.told(),
         r#"in_band(overloaded_error - - "busy") "Half of the" finish=- usage=5/1 billing=delivered end@0 requests=1"#
     );
-    assert_eq!(ran.provider().request_id.as_deref(), Some("req_x"));
-    assert_eq!(class::error_class(ran.provider()), Class::Retry, "retryable, had nothing been delivered");
+    assert_eq!(ran.provider_error().request_id.as_deref(), Some("req_x"));
+    assert_eq!(
+        class::error_class(ran.provider_error()),
+        Class::Retry,
+        "retryable, had nothing been delivered"
+    );
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn j06_very_long_retry_after() {
         ran.told(),
         r#"status(429) "" finish=- usage=- billing=maybe_billed retry_after=1382400 end@0 requests=1 notes=[RetryAfterTooLong]"#
     );
-    assert_eq!(ran.provider().message, "plan used up, next reset in 16 days");
+    assert_eq!(ran.provider_error().message, "plan used up, next reset in 16 days");
     // The body ends with the connection. Where that is held open the status is not awaited for
     // longer than rule STR-6 says, and what came of the body is kept.
     let ran = unbounded(End::Open);
@@ -156,7 +156,7 @@ fn j06_very_long_retry_after() {
         ran.told(),
         r#"status(429 cut) "" finish=- usage=- billing=maybe_billed retry_after=1382400 end@5 requests=1 notes=[ErrorBodyCut, RetryAfterTooLong]"#
     );
-    assert_eq!(ran.provider().message, "plan used up, next reset in 16 days");
+    assert_eq!(ran.provider_error().message, "plan used up, next reset in 16 days");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn j09_insufficient_quota() {
     // The body comes later than the head: it is read before anything is decided.
     let ran = chat(3).answer(Answer::raw(head).at(0.5).send(body).end(End::Clean)).answer(whole()).play();
     assert_eq!(ran.told(), r#"status(429) "" finish=- usage=- billing=maybe_billed end@0.5 requests=1"#);
-    assert_eq!(class::error_class(ran.provider()), Class::Quota);
+    assert_eq!(class::error_class(ran.provider_error()), Class::Quota);
 }
 
 #[test]
