@@ -58,6 +58,8 @@ fn a_tail_without_its_blank_line_counts_after_a_proper_end_only() {
     let events = CHAT.opening() + &CHAT.text("Hi") + &CHAT.terminal();
     for (tail, ended, notes) in [
         ("data: [DONE]", Ended::Clean, &[Note::TailTaken][..]),
+        ("data:  [DONE] ", Ended::Clean, &[Note::TailTaken]),
+        ("data: [DONE]\nerror: half", Ended::Clean, &[Note::TailTaken]),
         ("data: [DO", Ended::Clean, &[Note::MissingSentinel]),
         ("data: [DONE]", Ended::WithoutCloseNotify, &[Note::NoCloseNotify, Note::MissingSentinel]),
     ] {
