@@ -93,6 +93,7 @@ impl Attempt {
                 bytes_sent: 0,
                 bytes_received: 0,
                 events: 0,
+                malformed: 0,
                 deltas: 0,
                 largest_gap: Duration::ZERO,
                 reason: Reason::Done,

@@ -157,7 +157,11 @@ impl Call {
 
     /// The peer broke a protocol
     pub(super) fn broken(&mut self, error: ProtocolError) {
-        if self.has_terminal_state() && matches!(error, ProtocolError::Malformed { .. }) {
+        let is_malformed = matches!(error, ProtocolError::Malformed { .. });
+        if let Inner::Attempting(attempt) = &mut self.inner {
+            attempt.record.malformed += u64::from(is_malformed);
+        }
+        if self.has_terminal_state() && is_malformed {
             return self.timeline.note(Note::NoiseAfterEnd);
         }
         self.fail(ErrorKind::Protocol(error));
