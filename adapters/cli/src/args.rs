@@ -428,7 +428,7 @@ mod tests {
         assert!(help.contains("Examples:\n  steadfast call \"Say hello.\"\n"));
         assert!(help.contains("\n  connect_timeout              10  Name look-up, TCP, TLS"), "{help}");
         assert!(help.contains("\n  openai     https://api.openai.com/v1 ["));
-        for name in ["call", "demo", "mock"] {
+        for name in ["call", "decode", "demo", "mock"] {
             let help = long_help(name);
             assert!(help.contains("Examples:\n  steadfast "), "{name}");
             assert!(help.contains("\n  130  cancelled: by Ctrl-C, or"), "{name}: {help}");

@@ -2,6 +2,8 @@
 
 mod call;
 mod command_line;
+mod decode;
 mod demo;
 mod mock;
+mod recorded;
 mod support;
