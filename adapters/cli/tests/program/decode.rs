@@ -83,6 +83,9 @@ fn a_turn_that_is_whole_stays_whole_however_the_connection_ends() {
     }
 }
 
+/// A body, arguments, and then the exit code, the result and the kind of error
+type End<'a> = (&'a str, &'a [&'a str], i32, &'a str, Option<&'a str>);
+
 #[test]
 fn every_kind_of_end_has_the_exit_code_that_call_has() {
     let error = "data: {\"error\":{\"message\":\"no\",\"type\":\"server_error\"}}\n\n";
@@ -92,7 +95,7 @@ fn every_kind_of_end_has_the_exit_code_that_call_has() {
     let bad = [TEXT, "data: {\n\n"].concat();
     let in_band = [TEXT, error].concat();
     let open: &[&str] = &["--end", "open"];
-    let cases: [(&str, &[&str], i32, &str, Option<&str>); 12] = [
+    let cases: [End<'_>; 12] = [
         (&whole, &[], 0, "completed", None),
         (&length, &[], 3, "incomplete", None),
         (TEXT, open, 10, "error", Some("timeout")),
