@@ -1,7 +1,99 @@
-//! LLM calls that end.
+//! LLM calls that end: the pure core.
+//!
+//! Every wait is bounded, every failure is typed, every completed turn is kept and paid for once.
+//! This crate decides; it never acts. It has no sockets, threads, clock, randomness of the operating
+//! system, and no async: time and bytes come in as events, and what to do comes out as steps. So the
+//! same call runs on any runtime, its timing is tested exactly, and a recorded run replays bit for
+//! bit. To simply make calls, use `steadfast-tokio`.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`machine`] | the one shape of every machine: events in, steps out |
+//! | [`call`] | the call machine: attempts, timers, delivery, finalisation; its states and ties |
+//! | [`config`] | one configuration, its bounds and overrides |
+//! | [`outcome`] | what a caller gets back: the turn or a typed failure, and the timeline |
+//! | [`retry`] | what is tried again, and after how long |
+//! | [`dialect`] | what the events of each provider mean |
+//! | [`framing`] | bytes of a body to events |
+//! | [`content`] | compressed bodies to bytes |
+//! | [`http1`] | HTTP/1.1 over bytes |
+//! | [`time`] | points in time and bounds, never a clock |
+//!
+//! # Driving a call
+//!
+//! A driver owns the clock and the connections. This one has both in memory; with a socket in place
+//! of `Wire` it is a whole client. It never waits for anything but [`Step::Wait`](machine::Step):
+//!
+//! ```
+//! use std::time::Duration;
+//! use steadfast::call::{Call, Command, Env, Item, Request};
+//! use steadfast::config::RequestConfig;
+//! use steadfast::dialect::Dialect;
+//! use steadfast::machine::{Ended, Event, Machine, Step};
+//! use steadfast::outcome::{Delta, Outcome};
+//! use steadfast::time::Instant;
+//!
+//! /// A connection of which the other side is already written
+//! struct Wire(&'static [u8]);
+//!
+//! fn drive(mut call: Call, mut wire: Wire) -> Result<(String, Outcome), Box<dyn std::error::Error>> {
+//!     let mut text = String::new();
+//!     let mut now = Instant::ORIGIN;
+//!     let mut event = Event::Start;
+//!     loop {
+//!         let mut connected = None;
+//!         let mut drain = call.handle(now, event)?;
+//!         let wait = loop {
+//!             match drain.next() {
+//!                 Step::Do(Command::Connect(id)) => connected = Some(id),
+//!                 Step::Do(Command::Close(..)) => {}
+//!                 Step::Deliver(Item::Delta(Delta::Text { text: piece, .. })) => text.push_str(piece),
+//!                 Step::Deliver(_) => {}
+//!                 Step::Wait(wait) => break wait,
+//!                 Step::Done(outcome) => return Ok((text, outcome)),
+//!             }
+//!         };
+//!         drop(drain);
+//!         now = now + Duration::from_millis(1);
+//!         event = match (connected, wait.io) {
+//!             (Some(id), _) => Event::Connected(id),
+//!             _ if wait.taken => Event::Taken,
+//!             (None, Some(io)) if io.write => {
+//!                 let sent = call.outgoing(io.link).iter().map(|part| part.len()).sum();
+//!                 Event::Sent(io.link, sent)
+//!             }
+//!             (None, Some(io)) if !wire.0.is_empty() => Event::Received(io.link, std::mem::take(&mut wire.0)),
+//!             (None, Some(io)) => Event::Eof(io.link, Ended::Clean),
+//!             // Nothing to do but to wait: here time may jump, a real driver sleeps.
+//!             (None, None) => {
+//!                 now = wait.deadline.ok_or("nothing to wait for")?.0;
+//!                 Event::Elapsed
+//!             }
+//!         };
+//!     }
+//! }
+//!
+//! let request = Request::post("http://localhost/v1/chat/completions")
+//!     .json(&serde_json::json!({"stream": true, "messages": []}))
+//!     .dialect(Dialect::OpenAiChat)
+//!     .stream()
+//!     .build()?;
+//! let env = Env { seed: 1, unix_at_origin: Duration::ZERO };
+//! let call = Call::new(request, RequestConfig::default(), env, Instant::ORIGIN);
+//! let wire = Wire(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n\
+//!     data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":null}]}\n\n\
+//!     data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\
+//!     data: [DONE]\n\n");
+//! let (text, outcome) = drive(call, wire)?;
+//! assert_eq!(text, "Hi");
+//! assert_eq!(outcome.word(), "completed");
+//! assert_eq!(outcome.timeline.attempts.len(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod call;
 pub mod config;
+pub mod content;
 pub mod dialect;
 pub mod framing;
 pub mod http1;

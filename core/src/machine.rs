@@ -73,12 +73,16 @@ pub trait Machine: Sized {
     ///
     /// Errors: [`Misuse`] when the driver broke the contract. Its text names the fix, and the
     /// machine is as it was.
-    fn handle<'m>(&'m mut self, now: Instant, event: Event<'m, Self>) -> Result<Drain<'m, Self>, Misuse> {
+    fn handle<'m, 'e: 'm>(
+        &'m mut self,
+        now: Instant,
+        event: Event<'e, Self>,
+    ) -> Result<Drain<'m, Self>, Misuse> {
         let tail = self.tail();
-        if tail.lent {
+        if tail.lent || tail.forgotten {
             return Err(Misuse::ForgottenDrain);
         }
-        if !tail.is_empty() && matches!(event, Event::Received(..)) {
+        if !tail.is_empty() && matches!(event, Event::Received(..) | Event::Elapsed) {
             return Err(Misuse::Undrained);
         }
         let bytes = self.accept(now, event)?;
@@ -92,6 +96,7 @@ pub trait Machine: Sized {
     /// Goes on with the steps: nothing new has happened
     fn drain(&mut self) -> Drain<'_, Self> {
         let tail = self.tail();
+        tail.forgotten |= tail.lent;
         tail.lent = true;
         let used = std::mem::take(&mut tail.read);
         let input = Input::Kept(std::mem::take(&mut tail.bytes));
@@ -307,7 +312,10 @@ impl<M: Machine> Drop for Drain<'_, M> {
 pub struct Tail {
     bytes: Vec<u8>,
     read: usize,
+    /// A [`Drain`] is out
     lent: bool,
+    /// One was out when another was made: it will never bring its bytes back
+    forgotten: bool,
 }
 
 impl Tail {
@@ -329,9 +337,9 @@ pub enum Misuse {
     /// A [`Drain`] was leaked with `mem::forget`, and the bytes in it are lost
     #[error("a Drain was forgotten with bytes in it: let it go out of scope instead")]
     ForgottenDrain,
-    /// Bytes were fed while earlier ones still wait to be parsed
+    /// Bytes or the end of a wait were fed while earlier bytes still wait to be parsed
     #[error(
-        "bytes were fed before the earlier ones were parsed: drain() to Step::Wait first, and read only when Wait asks for it"
+        "earlier bytes are not parsed yet: drain() to Step::Wait before Received or Elapsed, and read only when Wait asks for it"
     )]
     Undrained,
     /// Something happened before [`Event::Start`]

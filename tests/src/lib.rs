@@ -1,3 +1,4 @@
 //! What the tests across the crates share.
 
+pub mod corpus;
 pub mod shared;

@@ -91,6 +91,17 @@ pub(crate) struct MockArgs {
     pub(crate) port: u16,
 }
 
+impl Command {
+    /// The command's name
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Call(_) => "call",
+            Self::Demo(_) => "demo",
+            Self::Mock(_) => "mock",
+        }
+    }
+}
+
 impl CallArgs {
     /// What `--config` says, in the order given
     pub(crate) fn overrides(&self) -> Result<Overrides, UsageError> {
@@ -109,6 +120,13 @@ Examples:
   steadfast call --provider anthropic --timeline \"Say hello.\"
   steadfast call --base-url http://127.0.0.1:8080/v1 --model smollm2 \"Say hello.\"
   steadfast call --config stream_idle_timeout=20 --config max_attempts=1 --json \"Say hello.\"
+";
+
+const OUTPUT: &str = "\
+Output:
+  stdout has the text of the answer (or, with --json, the outcome and nothing else); stderr has all
+  the rest, and on a terminal a live line. Reasoning, tool calls and usage are in --json only.
+
 ";
 
 const DEMO_EXAMPLES: &str = "\
@@ -130,7 +148,10 @@ fn call_long_help() -> String {
         let keys = profile.keys.join(" or ");
         _ = writeln!(help, "  {:<10} {} [{}; {keys}]", profile.name, profile.base_url, profile.model);
     }
-    help.push_str("  With no provider, no base URL and no key, an embedded provider answers.\n\n");
+    help.push_str(
+        "  With no base URL and no key at all, an embedded provider answers in that API's form.\n\n",
+    );
+    help.push_str(OUTPUT);
     help.push_str("Settings (--config), with their defaults:\n");
     let defaults = RequestConfig::default();
     for field in Field::ALL {
@@ -255,7 +276,7 @@ mod tests {
         for name in ["call", "demo", "mock"] {
             let help = long_help(name);
             assert!(help.contains("Examples:\n  steadfast "), "{name}");
-            assert!(help.contains("\n  130  cancelled\n"), "{name}: {help}");
+            assert!(help.contains("\n  130  cancelled: by Ctrl-C, or"), "{name}: {help}");
         }
     }
 }

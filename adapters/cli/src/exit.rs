@@ -2,6 +2,8 @@
 
 use std::process;
 
+use steadfast_tokio::{CallError, Completion, Ending, ErrorKind, Outcome};
+
 /// How the program ended, as scripts see it
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
@@ -25,7 +27,7 @@ pub(crate) enum Exit {
     Protocol,
     /// The provider reported an error inside its answer, or refused the prompt
     InBand,
-    /// The user gave up
+    /// The user gave up, or nobody reads the answer any more
     Cancelled,
 }
 
@@ -77,7 +79,34 @@ impl Exit {
             Self::Transport => "transport: the connection failed",
             Self::Protocol => "protocol: the peer broke HTTP, SSE or JSON, or a size bound",
             Self::InBand => "in-band error, or the prompt was blocked",
-            Self::Cancelled => "cancelled",
+            Self::Cancelled => "cancelled: by Ctrl-C, or because nobody reads the answer any more",
+        }
+    }
+}
+
+impl From<&Outcome> for Exit {
+    fn from(outcome: &Outcome) -> Self {
+        match &outcome.result {
+            Ok(Completion { ending: Ending::Completed, .. }) => Self::Completed,
+            Ok(Completion { ending: Ending::Incomplete(_), .. }) => Self::Incomplete,
+            Err(CallError { kind, .. }) => Self::from(kind),
+        }
+    }
+}
+
+impl From<&ErrorKind> for Exit {
+    fn from(kind: &ErrorKind) -> Self {
+        match kind {
+            ErrorKind::Timeout(_) => Self::Timeout,
+            ErrorKind::Status(_) => Self::Status,
+            ErrorKind::Truncated(_) | ErrorKind::Empty => Self::Truncated,
+            ErrorKind::Transport(_) => Self::Transport,
+            ErrorKind::Protocol(_) => Self::Protocol,
+            ErrorKind::InBand(_) | ErrorKind::Blocked { .. } => Self::InBand,
+            ErrorKind::Cancelled => Self::Cancelled,
+            ErrorKind::Consumer(_) => Self::Failed,
+            // A kind that is newer than this table is no success either.
+            _ => Self::Failed,
         }
     }
 }

@@ -5,15 +5,8 @@
 //! knowledge of the screen's width, of how wide the answer's characters are, or of scrolling.
 
 use std::io::{self, IsTerminal, Stderr, Write};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
 use crate::progress::Progress;
-
-/// How often the line is drawn again while nothing happens
-const TICK: Duration = Duration::from_millis(100);
 
 /// Makes sure of a row below, and remembers the place: vertical tab moves down, scrolling at the
 /// bottom, and keeps the column
@@ -28,82 +21,62 @@ const WRAP_ON: &str = "\x1b[?7h";
 
 /// Prints an answer, with a line below it that shows how the call stands
 ///
-/// Where stderr is not a terminal, only the answer is printed.
+/// Where stderr is not a terminal, only the answer is printed. Dropping it erases the line.
 pub(crate) struct Live {
-    line: Option<(Arc<Mutex<Line<Stderr>>>, Ticker)>,
-}
-
-struct Ticker {
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    line: Option<Line<Stderr>>,
+    /// Whether the answer stands at the beginning of a row
+    at_line_start: bool,
 }
 
 impl Live {
     /// Begins without a line; the first comes with [`Live::show`]
     pub(crate) fn new() -> Self {
-        if !io::stderr().is_terminal() || std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
-            return Self { line: None };
-        }
-        let line = Arc::new(Mutex::new(Line::new(io::stderr())));
-        let ticker = Ticker::start(Arc::clone(&line));
-        Self { line: Some((line, ticker)) }
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let line = (io::stderr().is_terminal() && !dumb).then(|| Line::new(io::stderr()));
+        Self { line, at_line_start: true }
     }
 
-    /// Shows how the call stands from now on
-    pub(crate) fn show(&self, progress: Progress) {
-        if let Some((line, _)) = &self.line {
-            let mut line = locked(line);
-            line.progress = Some(progress);
-            line.draw(Instant::now());
+    /// Whether there is a terminal that shows the line
+    pub(crate) fn is_shown(&self) -> bool {
+        self.line.is_some()
+    }
+
+    /// Shows how the call stands
+    pub(crate) fn show(&mut self, progress: Progress) {
+        if let Some(line) = &mut self.line {
+            line.draw(&progress);
         }
     }
 
-    /// Prints a piece of the answer on stdout
+    /// Prints a piece of the answer on stdout, without the line until it is shown again
     ///
     /// Errors: those of stdout.
-    pub(crate) fn print(&self, text: &str) -> io::Result<()> {
+    pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
         let mut stdout = io::stdout().lock();
-        let mut line = self.line.as_ref().map(|(line, _)| locked(line));
-        if let Some(line) = &mut line {
+        if let Some(line) = &mut self.line {
             line.erase();
         }
         stdout.write_all(text.as_bytes())?;
         stdout.flush()?;
-        if let Some(line) = &mut line {
-            line.draw(Instant::now());
-        }
+        self.at_line_start = text.ends_with('\n');
         Ok(())
+    }
+
+    /// Ends the answer's last row, if it has begun
+    ///
+    /// Errors: those of stdout.
+    pub(crate) fn end_row(&mut self) -> io::Result<()> {
+        if self.at_line_start { Ok(()) } else { self.print("\n") }
     }
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
-        if let Some((line, ticker)) = self.line.take() {
-            drop(ticker);
-            locked(&line).erase();
-        }
-    }
-}
-
-impl Ticker {
-    fn start(line: Arc<Mutex<Line<Stderr>>>) -> Self {
-        let (stop, stopped) = mpsc::channel();
-        let tick = move || {
-            while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
-                locked(&line).draw(Instant::now());
-            }
-        };
-        // Without the thread the line stands still between events, which harms nothing.
-        let thread = thread::Builder::new().name("live line".to_owned()).spawn(tick).ok();
-        Self { stop: Some(stop), thread }
-    }
-}
-
-impl Drop for Ticker {
-    fn drop(&mut self) {
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            _ = thread.join();
+        if let Some(line) = &mut self.line {
+            line.erase();
         }
     }
 }
@@ -111,21 +84,17 @@ impl Drop for Ticker {
 /// The line on its terminal
 struct Line<W> {
     terminal: W,
-    progress: Option<Progress>,
     drawn: bool,
 }
 
 impl<W: Write> Line<W> {
     fn new(terminal: W) -> Self {
-        Self { terminal, progress: None, drawn: false }
+        Self { terminal, drawn: false }
     }
 
-    fn draw(&mut self, now: Instant) {
-        if let Some(progress) = &self.progress {
-            let line = progress.line(now);
-            self.drawn = true;
-            self.write(&format!("{BELOW}{WRAP_OFF}{line}{WRAP_ON}{BACK}"));
-        }
+    fn draw(&mut self, progress: &Progress) {
+        self.drawn = true;
+        self.write(&format!("{BELOW}{WRAP_OFF}{}{WRAP_ON}{BACK}", progress.line()));
     }
 
     fn erase(&mut self) {
@@ -142,13 +111,10 @@ impl<W: Write> Line<W> {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests {
     use std::num::NonZeroU16;
+    use std::time::Duration;
 
     use steadfast::time::Bound;
 
@@ -181,30 +147,26 @@ mod tests {
     /// What both the answer and the line are written to
     struct Screen {
         line: Line<Tty>,
-        now: Instant,
     }
 
     impl Screen {
         fn new() -> Self {
-            let now = Instant::now();
-            let mut line = Line::new(Tty(vt100::Parser::new(ROWS, COLUMNS, 0)));
-            line.progress = Some(Progress {
+            Self { line: Line::new(Tty(vt100::Parser::new(ROWS, COLUMNS, 0))) }
+        }
+
+        fn draw(&mut self) -> Vec<String> {
+            self.line.draw(&Progress {
                 phase: Phase::Connecting,
                 attempt: 1,
                 max_attempts: 3,
                 bytes: 0,
-                since: now,
+                waited: Duration::ZERO,
                 bound: Bound::Limited(Duration::from_secs(10)),
             });
-            Self { line, now }
-        }
-
-        fn draw(&mut self) -> Vec<String> {
-            self.line.draw(self.now);
             self.rows()
         }
 
-        /// What [`Live::print`] does
+        /// What [`Live::print`] and [`Live::show`] do
         fn print(&mut self, text: &str) -> Vec<String> {
             self.line.erase();
             self.line.terminal.write_all(text.as_bytes()).unwrap();

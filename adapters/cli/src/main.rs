@@ -3,19 +3,29 @@
 //! | file | subject |
 //! |---|---|
 //! | `args` | the command line |
-//! | `usage` | what makes a command line or the environment unusable |
+//! | `usage`, `failure` | why a command cannot begin, or cannot do its work |
 //! | `exit` | the exit codes |
+//! | `call` | `steadfast call` |
 //! | `provider` | the table of providers, and their request bodies |
-//! | `base_url` | where an API is |
-//! | `request` | the request that a command line asks for |
+//! | `request` | whom a command line asks, and the request that it makes |
+//! | `embedded` | the provider that answers when nothing is configured |
 //! | `progress`, `live` | the live line: what it says, and how it is drawn |
-
-#![expect(dead_code, reason = "the commands that use the rest are still to come")]
+//! | `demo` | `steadfast demo` |
+//! | `mock` | `steadfast mock` |
+//! | `output`, `message` | what goes to stdout, and to stderr |
+//! | `interrupt` | Ctrl-C |
 
 mod args;
-mod base_url;
+mod call;
+mod demo;
+mod embedded;
 mod exit;
+mod failure;
+mod interrupt;
 mod live;
+mod message;
+mod mock;
+mod output;
 mod progress;
 mod provider;
 mod request;
@@ -25,31 +35,29 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
-use steadfast::config::RequestConfig;
 
 use args::{Cli, Command};
 use exit::Exit;
-use request::Request;
-use usage::UsageError;
+use failure::Failure;
 
 fn main() -> ExitCode {
-    match run(Cli::parse().command) {
+    let command = Cli::parse().command;
+    let done = match &command {
+        Command::Call(args) => call::run(args),
+        Command::Demo(args) => demo::run(args),
+        Command::Mock(args) => mock::run(args),
+    };
+    match done {
         Ok(exit) => exit.into(),
-        Err(error) => {
+        Err(Failure::Usage(error)) => {
             let mut cli = Cli::command();
             cli.build();
-            // All that can be unusable beyond clap's own checks belongs to this command.
-            let command = cli.find_subcommand_mut("call").expect("it is declared");
+            let command = cli.find_subcommand_mut(command.name()).expect("it was parsed");
             command.error(ErrorKind::ValueValidation, error).exit()
         }
+        Err(failure) => {
+            message::say(failure);
+            Exit::Failed.into()
+        }
     }
-}
-
-fn run(command: Command) -> Result<Exit, UsageError> {
-    if let Command::Call(args) = &command {
-        RequestConfig::default().with(&args.overrides()?)?;
-        Request::choose(args, |name| std::env::var(name).ok())?;
-    }
-    eprintln!("steadfast: this command is not built yet");
-    Ok(Exit::Failed)
 }

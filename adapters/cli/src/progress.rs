@@ -1,8 +1,10 @@
 //! How a call stands, in one line.
 
-use std::time::Instant;
+use std::time::Duration;
 
-use steadfast::time::Bound;
+use steadfast::call::{self, State};
+use steadfast::config::RequestConfig;
+use steadfast::time::{Bound, Instant};
 
 /// How a call stands
 #[derive(Clone, Copy, Debug)]
@@ -15,8 +17,8 @@ pub(crate) struct Progress {
     pub(crate) max_attempts: u32,
     /// Bytes received by this attempt
     pub(crate) bytes: u64,
-    /// When the present wait began: in a stream, when the last byte came
-    pub(crate) since: Instant,
+    /// How long the present wait has lasted: in a stream, since the last byte came
+    pub(crate) waited: Duration,
     /// How long that wait may last
     pub(crate) bound: Bound,
 }
@@ -28,8 +30,10 @@ pub(crate) enum Phase {
     Connecting,
     /// Waiting for the response to begin
     Waiting,
-    /// Receiving the answer
+    /// Receiving an answer in one piece
     Receiving,
+    /// Receiving a stream
+    Streaming,
     /// Pausing before the next attempt
     Pausing,
     /// Waiting for what may follow a complete answer
@@ -37,17 +41,41 @@ pub(crate) enum Phase {
 }
 
 impl Progress {
+    /// How a call stood at `now`
+    pub(crate) fn of(call: call::Progress, now: Instant, config: &RequestConfig) -> Self {
+        let phase = match call.state {
+            State::Idle | State::Connecting => Phase::Connecting,
+            State::Waiting => Phase::Waiting,
+            State::Reading | State::Refused => Phase::Receiving,
+            State::Streaming => Phase::Streaming,
+            State::Pausing => Phase::Pausing,
+            State::Finished | State::Over => Phase::Finishing,
+        };
+        let bound = match call.deadline {
+            Some((at, _)) => Bound::Limited(at - call.quiet_since),
+            // What was delivered is in our hands; the clock that runs on the next byte is this one.
+            None if phase == Phase::Streaming => config.stream_idle_timeout(),
+            None => Bound::Unbounded,
+        };
+        let max_attempts = config.max_attempts().get();
+        let waited = now - call.quiet_since;
+        Self { phase, attempt: call.attempt, max_attempts, bytes: call.bytes, waited, bound }
+    }
+
     /// The line that shows it
-    pub(crate) fn line(&self, now: Instant) -> String {
-        let Self { phase, attempt, max_attempts, bytes, since, bound } = self;
-        let waited = now.saturating_duration_since(*since).as_secs_f64();
+    pub(crate) fn line(&self) -> String {
+        let Self { phase, attempt, max_attempts, bytes, waited, bound } = self;
+        let waited = waited.as_secs_f64();
         let limit = match bound {
-            Bound::Limited(limit) => format!("of {} s", limit.as_secs_f64()),
+            Bound::Limited(limit) => {
+                let limit = format!("{:.1}", limit.as_secs_f64());
+                format!("of {} s", limit.strip_suffix(".0").unwrap_or(&limit))
+            }
             Bound::Unbounded => "without a bound".to_owned(),
         };
         let received = if *bytes == 0 { String::new() } else { format!(" · {}", size(*bytes)) };
         let phase_name = phase.name();
-        let quiet = if *phase == Phase::Receiving { "quiet for " } else { "" };
+        let quiet = if *phase == Phase::Streaming { "quiet for " } else { "" };
         format!("{phase_name} · attempt {attempt} of {max_attempts}{received} · {quiet}{waited:.1} s {limit}")
     }
 }
@@ -57,7 +85,7 @@ impl Phase {
         match self {
             Self::Connecting => "connecting",
             Self::Waiting => "waiting for an answer",
-            Self::Receiving => "receiving",
+            Self::Receiving | Self::Streaming => "receiving",
             Self::Pausing => "pausing before another attempt",
             Self::Finishing => "complete, finishing",
         }
@@ -81,35 +109,48 @@ fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
     fn the_line_shows_phase_attempt_bytes_and_gap() {
-        let since = Instant::now();
-        let now = since + Duration::from_millis(1_230);
         let start = Progress {
             phase: Phase::Connecting,
             attempt: 1,
             max_attempts: 3,
             bytes: 0,
-            since,
+            waited: Duration::from_millis(1_230),
             bound: Bound::Limited(Duration::from_secs(10)),
         };
-        assert_eq!(start.line(now), "connecting · attempt 1 of 3 · 1.2 s of 10 s");
+        assert_eq!(start.line(), "connecting · attempt 1 of 3 · 1.2 s of 10 s");
         let streaming = Progress {
-            phase: Phase::Receiving,
+            phase: Phase::Streaming,
             attempt: 2,
             bytes: 12_700,
             bound: Bound::Limited(Duration::from_millis(1_500)),
             ..start
         };
-        assert_eq!(streaming.line(now), "receiving · attempt 2 of 3 · 12.4 KiB · quiet for 1.2 s of 1.5 s");
+        assert_eq!(streaming.line(), "receiving · attempt 2 of 3 · 12.4 KiB · quiet for 1.2 s of 1.5 s");
         let unbounded = Progress { phase: Phase::Waiting, bound: Bound::Unbounded, ..start };
-        assert_eq!(unbounded.line(now), "waiting for an answer · attempt 1 of 3 · 1.2 s without a bound");
-        let clock_behind = Progress { since: now, ..start };
-        assert_eq!(clock_behind.line(since), "connecting · attempt 1 of 3 · 0.0 s of 10 s");
+        assert_eq!(unbounded.line(), "waiting for an answer · attempt 1 of 3 · 1.2 s without a bound");
+    }
+
+    #[test]
+    fn the_gap_counts_from_the_last_byte_and_its_bound_is_the_next_deadline() {
+        let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
+        let call = call::Progress {
+            state: State::Streaming,
+            attempt: 1,
+            bytes: 9,
+            quiet_since: at(1_000),
+            deadline: Some((at(1_300), call::Timer::StreamIdle)),
+        };
+        let config = RequestConfig::default();
+        let progress = Progress::of(call, at(1_250), &config);
+        assert_eq!(progress.phase, Phase::Streaming);
+        assert_eq!(progress.waited, Duration::from_millis(250));
+        assert_eq!(progress.bound, Bound::Limited(Duration::from_millis(300)));
+        let delivered = Progress::of(call::Progress { deadline: None, ..call }, at(500), &config);
+        assert_eq!((delivered.waited, delivered.bound), (Duration::ZERO, config.stream_idle_timeout()));
     }
 
     #[test]

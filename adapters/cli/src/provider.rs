@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde_json::{Value, json};
+use steadfast_tokio::{Dialect, Request, RequestBuilder};
 
 /// Whose API to speak
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub(crate) struct Profile {
     pub(crate) provider: Provider,
     /// Its name on the command line
     pub(crate) name: &'static str,
+    /// What its answers mean
+    pub(crate) dialect: Dialect,
     /// Where its API is
     pub(crate) base_url: &'static str,
     /// The path and query for a streamed answer; `{model}` stands for the model
@@ -45,6 +48,7 @@ pub(crate) static PROFILES: [Profile; 4] = [
     Profile {
         provider: Provider::OpenAi,
         name: "openai",
+        dialect: Dialect::OpenAiChat,
         base_url: "https://api.openai.com/v1",
         stream_target: "/chat/completions",
         unary_target: "/chat/completions",
@@ -56,6 +60,7 @@ pub(crate) static PROFILES: [Profile; 4] = [
     Profile {
         provider: Provider::Responses,
         name: "responses",
+        dialect: Dialect::OpenAiResponses,
         base_url: "https://api.openai.com/v1",
         stream_target: "/responses",
         unary_target: "/responses",
@@ -67,6 +72,7 @@ pub(crate) static PROFILES: [Profile; 4] = [
     Profile {
         provider: Provider::Anthropic,
         name: "anthropic",
+        dialect: Dialect::Anthropic,
         base_url: "https://api.anthropic.com",
         stream_target: "/v1/messages",
         unary_target: "/v1/messages",
@@ -78,6 +84,7 @@ pub(crate) static PROFILES: [Profile; 4] = [
     Profile {
         provider: Provider::Gemini,
         name: "gemini",
+        dialect: Dialect::Gemini,
         base_url: "https://generativelanguage.googleapis.com",
         stream_target: "/v1beta/models/{model}:streamGenerateContent?alt=sse",
         unary_target: "/v1beta/models/{model}:generateContent",
@@ -104,7 +111,7 @@ impl Provider {
     }
 
     /// The body that asks `model` to answer `prompt`
-    pub(crate) fn body(self, model: &str, prompt: &str, stream: bool) -> Value {
+    fn body(self, model: &str, prompt: &str, stream: bool) -> Value {
         let message = json!({ "role": "user", "content": prompt });
         match self {
             // Without the option, a streamed answer has no usage.
@@ -128,8 +135,20 @@ impl Provider {
 }
 
 impl Profile {
-    /// The path and query of a request, to follow the base URL's prefix
-    pub(crate) fn target(&self, model: &str, stream: bool) -> String {
+    /// A request to the API at `base_url` that asks `model` to answer `prompt`; it lacks the key
+    pub(crate) fn ask(&self, base_url: &str, model: &str, prompt: &str, stream: bool) -> RequestBuilder {
+        let url = format!("{}{}", base_url.trim_end_matches('/'), self.target(model, stream));
+        let request = Request::post(&url)
+            .header("accept", if stream { "text/event-stream" } else { "application/json" })
+            .header("user-agent", concat!("steadfast/", env!("CARGO_PKG_VERSION")))
+            .json(&self.provider.body(model, prompt, stream))
+            .dialect(self.dialect);
+        let request = self.headers.iter().fold(request, |request, (name, value)| request.header(name, value));
+        if stream { request.stream() } else { request }
+    }
+
+    /// The path and query of a request, to follow the base URL
+    fn target(&self, model: &str, stream: bool) -> String {
         let target = if stream { self.stream_target } else { self.unary_target };
         target.replace("{model}", &percent_encoded(model))
     }
@@ -160,7 +179,6 @@ fn percent_encoded(segment: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base_url::BaseUrl;
 
     #[test]
     fn every_provider_has_its_profile() {
@@ -169,7 +187,9 @@ mod tests {
         for (provider, profile) in providers.iter().zip(&PROFILES) {
             assert_eq!(provider.profile().provider, *provider);
             assert_eq!(profile.provider, *provider);
-            assert_eq!(BaseUrl::parse(profile.base_url).unwrap().to_string(), profile.base_url);
+            let request = profile.ask(profile.base_url, profile.model, "Hi.", true).build().unwrap();
+            assert!(request.origin().is_tls());
+            assert_eq!(request.dialect(), Some(profile.dialect));
         }
     }
 

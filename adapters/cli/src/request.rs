@@ -1,27 +1,28 @@
-//! The request that a command line asks for.
+//! Whom a command line asks, and the request that it makes.
 
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
+use steadfast_tokio::{Request, RequestError};
 
 use crate::args::CallArgs;
-use crate::base_url::BaseUrl;
 use crate::provider::{PROFILES, Profile, Provider};
 use crate::usage::UsageError;
 
-/// A request, ready but for the connection
-#[derive(Debug)]
-pub(crate) struct Request {
-    /// Whose API it speaks
-    pub(crate) provider: Provider,
-    /// Where it goes
-    pub(crate) base_url: BaseUrl,
-    /// Path and query
-    pub(crate) path: String,
-    /// Its headers, but for those of the connection; the key is marked sensitive
-    pub(crate) headers: HeaderMap,
-    /// Its body: JSON
-    pub(crate) body: Vec<u8>,
-    /// Whether the answer comes as a stream
-    pub(crate) stream: bool,
+/// Whom to ask
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answering {
+    /// A server of somebody else's
+    Server,
+    /// The embedded provider, since nothing is configured
+    Embedded,
+}
+
+/// Who is to answer, and how to ask them
+pub(crate) struct Asked {
+    /// Who that is
+    pub(crate) answering: Answering,
+    /// Whose API is spoken
+    pub(crate) profile: &'static Profile,
+    base_url: String,
+    key: Option<Key>,
 }
 
 /// An API key, and the variable it came from
@@ -30,77 +31,67 @@ struct Key {
     value: String,
 }
 
-impl Request {
-    /// The request that `args` ask for, where `environment` gives the value of a variable
+impl Asked {
+    /// Whom `args` ask, where `environment` gives the value of a variable
     ///
     /// The provider is the one named; OpenAI's API where only a base URL is given; else the first
-    /// whose key is set. `None` where nothing is configured: the embedded provider is to answer.
+    /// whose key is set. Where there is neither a base URL nor any key, the embedded provider
+    /// answers in the place of the one named, or of OpenAI.
     pub(crate) fn choose(
         args: &CallArgs,
         environment: impl Fn(&str) -> Option<String>,
-    ) -> Result<Option<Self>, UsageError> {
-        let base_url = args.base_url.as_deref().map(BaseUrl::parse).transpose()?;
-        let profile = match (args.provider, &base_url) {
-            (Some(provider), _) => provider.profile(),
-            (None, Some(_)) => Provider::OpenAi.profile(),
-            (None, None) => match PROFILES.iter().find(|profile| key(profile, &environment).is_some()) {
-                Some(profile) => profile,
-                None => return Ok(None),
-            },
+    ) -> Result<Self, UsageError> {
+        let with_key = PROFILES.iter().find(|profile| key(profile, &environment).is_some());
+        let profile = match (args.provider, &args.base_url, with_key) {
+            (Some(provider), _, _) => provider.profile(),
+            (None, None, Some(profile)) => profile,
+            (None, _, _) => Provider::OpenAi.profile(),
         };
         let key = key(profile, &environment);
-        let base_url = match base_url {
-            Some(base_url) => base_url,
-            None if key.is_some() => BaseUrl::parse(profile.base_url)?,
-            None => {
+        let (answering, base_url) = match (&args.base_url, &key) {
+            (Some(base_url), _) => (Answering::Server, checked(base_url)?),
+            (None, Some(_)) => (Answering::Server, profile.base_url),
+            (None, None) if with_key.is_none() => (Answering::Embedded, ""),
+            (None, None) => {
                 return Err(UsageError::NoKey { provider: profile.name, keys: profile.keys.join(" or ") });
             }
         };
-        Self::new(profile, base_url, key, args).map(Some)
+        Ok(Self { answering, profile, base_url: base_url.to_owned(), key })
     }
 
-    /// A request that needs no key, to a server of `provider`'s API at `base_url`
-    pub(crate) fn without_key(
-        provider: Provider,
-        base_url: BaseUrl,
-        args: &CallArgs,
-    ) -> Result<Self, UsageError> {
-        Self::new(provider.profile(), base_url, None, args)
+    /// Puts the server at `base_url` in the place of whoever was to answer
+    pub(crate) fn at(self, base_url: String) -> Self {
+        Self { base_url, ..self }
     }
 
-    fn new(
-        profile: &'static Profile,
-        base_url: BaseUrl,
-        key: Option<Key>,
-        args: &CallArgs,
-    ) -> Result<Self, UsageError> {
-        let stream = !args.no_stream;
-        let model = args.model.as_deref().unwrap_or(profile.model);
-        let accept = if stream { "text/event-stream" } else { "application/json" };
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(ACCEPT, HeaderValue::from_static(accept));
-        headers
-            .insert(USER_AGENT, HeaderValue::from_static(concat!("steadfast/", env!("CARGO_PKG_VERSION"))));
-        for (name, value) in profile.headers {
-            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
-        }
-        if let Some(key) = key {
-            let (name, before) = profile.key_header;
-            let mut value = HeaderValue::try_from(format!("{before}{}", key.value))
-                .map_err(|_| UsageError::UnusableKey(key.variable))?;
-            value.set_sensitive(true);
-            headers.insert(HeaderName::from_static(name), value);
-        }
-        Ok(Self {
-            provider: profile.provider,
-            path: format!("{}{}", base_url.prefix, profile.target(model, stream)),
-            base_url,
-            headers,
-            body: profile.provider.body(model, &args.prompt, stream).to_string().into_bytes(),
-            stream,
+    /// The request
+    pub(crate) fn request(&self, args: &CallArgs) -> Result<Request, UsageError> {
+        let model = args.model.as_deref().unwrap_or(self.profile.model);
+        let request = self.profile.ask(&self.base_url, model, &args.prompt, !args.no_stream);
+        let (name, before) = self.profile.key_header;
+        let request = match &self.key {
+            Some(key) => request.header(name, &format!("{before}{}", key.value)),
+            None => request,
+        };
+        request.build().map_err(|error| match (error, &self.key) {
+            (RequestError::Url(what), _) => UsageError::BaseUrl(what),
+            (RequestError::HeaderValue { .. }, Some(key)) => UsageError::UnusableKey(key.variable),
+            (error, _) => UsageError::Request(error),
         })
     }
+}
+
+/// What only a base URL must not have; the rest is checked with the whole URL
+fn checked(base_url: &str) -> Result<&str, UsageError> {
+    let base_url = base_url.trim();
+    let scheme = base_url.split_once("://").map_or("", |(scheme, _)| scheme);
+    if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+        return Err(UsageError::Scheme);
+    }
+    if base_url.contains(['?', '#']) {
+        return Err(UsageError::Query);
+    }
+    Ok(base_url)
 }
 
 /// The first key of `profile` that is set; spaces and line ends around it are not part of it
@@ -119,20 +110,25 @@ mod tests {
         CallArgs { prompt: "Hi.".to_owned(), ..CallArgs::default() }
     }
 
-    fn choose(args: &CallArgs, environment: &[(&str, &str)]) -> Result<Option<Request>, UsageError> {
-        Request::choose(args, |name| {
+    fn choose(args: &CallArgs, environment: &[(&str, &str)]) -> Result<Asked, UsageError> {
+        Asked::choose(args, |name| {
             environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         })
     }
 
-    fn request(args: &CallArgs, environment: &[(&str, &str)]) -> Request {
-        choose(args, environment).unwrap().unwrap()
+    fn refusal(args: &CallArgs, environment: &[(&str, &str)]) -> String {
+        let refused = choose(args, environment).and_then(|asked| asked.request(args));
+        refused.expect_err("this must be refused").to_string()
     }
 
     #[test]
     fn with_nothing_configured_the_embedded_provider_answers() {
-        assert!(choose(&args(), &[]).unwrap().is_none());
-        assert!(choose(&args(), &[("OPENAI_API_KEY", " \n")]).unwrap().is_none());
+        for (provider, expected) in
+            [(None, Provider::OpenAi), (Some(Provider::Anthropic), Provider::Anthropic)]
+        {
+            let asked = choose(&CallArgs { provider, ..args() }, &[("OPENAI_API_KEY", " \n")]).unwrap();
+            assert_eq!((asked.answering, asked.profile.provider), (Answering::Embedded, expected));
+        }
     }
 
     #[test]
@@ -147,98 +143,66 @@ mod tests {
             (&[("GOOGLE_API_KEY", "g")], Provider::Gemini),
         ];
         for (environment, provider) in cases {
-            assert_eq!(request(&args(), environment).provider, provider);
+            let asked = choose(&args(), environment).unwrap();
+            assert_eq!((asked.answering, asked.profile.provider), (Answering::Server, provider));
         }
     }
 
     #[test]
     fn a_provider_is_asked_at_its_own_address_with_its_key() {
         let ask = |provider, environment| {
-            let request = request(&CallArgs { provider: Some(provider), ..args() }, environment);
-            let (name, _) = provider.profile().key_header;
-            let key = &request.headers[name];
-            assert!(key.is_sensitive());
-            (request.base_url.authority(), request.path, key.to_str().unwrap().to_owned())
+            let args = CallArgs { provider: Some(provider), ..args() };
+            let asked = choose(&args, environment).unwrap();
+            let request = asked.request(&args).unwrap();
+            (request.origin().authority(), asked.key.unwrap().value)
         };
-        let expected = |host: &str, path: &str, key: &str| (host.to_owned(), path.to_owned(), key.to_owned());
-        assert_eq!(
-            ask(Provider::OpenAi, &[("OPENAI_API_KEY", "sk\n")]),
-            expected("api.openai.com", "/v1/chat/completions", "Bearer sk")
-        );
-        assert_eq!(
-            ask(Provider::Responses, &[("OPENAI_API_KEY", "sk")]),
-            expected("api.openai.com", "/v1/responses", "Bearer sk")
-        );
+        let expected = |host: &str, key: &str| (host.to_owned(), key.to_owned());
+        assert_eq!(ask(Provider::OpenAi, &[("OPENAI_API_KEY", "sk\n")]), expected("api.openai.com", "sk"));
+        assert_eq!(ask(Provider::Responses, &[("OPENAI_API_KEY", "sk")]), expected("api.openai.com", "sk"));
         assert_eq!(
             ask(Provider::Anthropic, &[("ANTHROPIC_API_KEY", "ant")]),
-            expected("api.anthropic.com", "/v1/messages", "ant")
+            expected("api.anthropic.com", "ant")
         );
         assert_eq!(
             ask(Provider::Gemini, &[("GOOGLE_API_KEY", "goo"), ("GEMINI_API_KEY", "gem")]),
-            expected(
-                "generativelanguage.googleapis.com",
-                "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse",
-                "gem"
-            )
-        );
-    }
-
-    #[test]
-    fn headers_are_those_the_providers_want() {
-        let request = request(
-            &CallArgs { provider: Some(Provider::Anthropic), ..args() },
-            &[("ANTHROPIC_API_KEY", "ant")],
-        );
-        let headers: Vec<(&str, &str)> =
-            request.headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap())).collect();
-        assert_eq!(
-            headers,
-            [
-                ("content-type", "application/json"),
-                ("accept", "text/event-stream"),
-                ("user-agent", concat!("steadfast/", env!("CARGO_PKG_VERSION"))),
-                ("anthropic-version", "2023-06-01"),
-                ("x-api-key", "ant"),
-            ]
+            expected("generativelanguage.googleapis.com", "gem")
         );
     }
 
     #[test]
     fn a_base_url_needs_no_key_and_means_the_openai_api() {
-        let local = CallArgs {
-            base_url: Some("http://[::1]:8097/v1/".to_owned()),
-            model: Some("smollm2".to_owned()),
-            no_stream: true,
-            ..args()
-        };
-        let request = request(&local, &[("ANTHROPIC_API_KEY", "ant")]);
-        assert_eq!(request.provider, Provider::OpenAi);
-        assert_eq!(request.base_url.authority(), "[::1]:8097");
-        assert_eq!(request.path, "/v1/chat/completions");
-        assert!(!request.stream);
-        assert_eq!(request.headers["accept"], "application/json");
-        assert_eq!(request.headers.len(), 3);
-        let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap();
-        assert_eq!(body, Provider::OpenAi.body("smollm2", "Hi.", false));
+        let args = CallArgs { base_url: Some("http://[::1]:8097/v1/".to_owned()), no_stream: true, ..args() };
+        let asked = choose(&args, &[("ANTHROPIC_API_KEY", "ant")]).unwrap();
+        assert_eq!((asked.answering, asked.profile.provider), (Answering::Server, Provider::OpenAi));
+        assert!(asked.key.is_none());
+        assert_eq!(asked.request(&args).unwrap().origin().authority(), "[::1]:8097");
     }
 
     #[test]
     fn what_is_missing_is_named_and_what_is_secret_is_not() {
         let gemini = CallArgs { provider: Some(Provider::Gemini), ..args() };
         assert_eq!(
-            choose(&gemini, &[("OPENAI_API_KEY", "sk")]).unwrap_err().to_string(),
+            refusal(&gemini, &[("OPENAI_API_KEY", "sk")]),
             "gemini needs a key: set GEMINI_API_KEY or GOOGLE_API_KEY, or name a server without one by --base-url"
         );
         assert_eq!(
-            choose(&args(), &[("OPENAI_API_KEY", "sk\r\nx-evil: 1")]).unwrap_err().to_string(),
+            refusal(&args(), &[("OPENAI_API_KEY", "sk\r\nx-evil: 1")]),
             "OPENAI_API_KEY holds a character that a header cannot carry"
         );
-        let elsewhere = CallArgs { base_url: Some("http://me:pass@h".to_owned()), ..args() };
-        assert_eq!(
-            choose(&elsewhere, &[]).unwrap_err().to_string(),
-            "--base-url cannot hold a user name or password: keys come from the environment"
-        );
-        let debug = format!("{:?}", choose(&args(), &[("OPENAI_API_KEY", "sk-secret")]).unwrap());
-        assert!(debug.contains("Sensitive") && !debug.contains("sk-secret"), "{debug}");
+        let cases = [
+            ("localhost:8080", "--base-url has to begin with http:// or https://"),
+            ("ftp://h", "--base-url has to begin with http:// or https://"),
+            ("http://me:pass@h", "--base-url: it holds a user name or password; use a header instead"),
+            (
+                "http://h/v1?key=k",
+                "--base-url cannot hold a query or a fragment: it is what the endpoints' paths are added to",
+            ),
+            ("http://h:0", "--base-url: port 0 cannot be connected to"),
+            ("http://a b", "--base-url: not a URL"),
+        ];
+        for (base_url, message) in cases {
+            let args = CallArgs { base_url: Some(base_url.to_owned()), ..args() };
+            assert_eq!(refusal(&args, &[]), message);
+        }
     }
 }

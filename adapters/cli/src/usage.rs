@@ -1,20 +1,32 @@
 //! What makes a command line, or the environment, unusable.
 
 use steadfast::config::ConfigError;
-
-use crate::base_url::UrlError;
+use steadfast_scenario::ParseError;
+use steadfast_tokio::RequestError;
 
 /// Why the program cannot begin; no message repeats a value that may be secret
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum UsageError {
     #[error("--config takes KEY=VALUE")]
     NotASetting,
     #[error(transparent)]
     Config(#[from] ConfigError),
-    #[error("--base-url {0}")]
-    BaseUrl(#[from] UrlError),
+    #[error("--base-url has to begin with http:// or https://")]
+    Scheme,
+    #[error("--base-url cannot hold a query or a fragment: it is what the endpoints' paths are added to")]
+    Query,
+    #[error("--base-url: {0}")]
+    BaseUrl(&'static str),
+    #[error(transparent)]
+    Request(RequestError),
     #[error("{provider} needs a key: set {keys}, or name a server without one by --base-url")]
     NoKey { provider: &'static str, keys: String },
     #[error("{0} holds a character that a header cannot carry")]
     UnusableKey(&'static str),
+    #[error("{path}: {error}")]
+    Unreadable { path: String, error: String },
+    #[error("{path}: {error}")]
+    Script { path: String, error: ParseError },
+    #[error("there is no scenario {name}; the nearest is {nearest}")]
+    NoScenario { name: String, nearest: &'static str },
 }

@@ -159,7 +159,7 @@ impl<M: Machine, R: Runtime<M>> Driver<M, R> {
         Poll::Pending
     }
 
-    fn tell<'m>(&'m mut self, event: Event<'m, M>) {
+    fn tell(&mut self, event: Event<'static, M>) {
         drop(
             self.machine.handle(self.runtime.now(), event).expect("the driver keeps the machine's contract"),
         );

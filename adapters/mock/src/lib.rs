@@ -33,4 +33,4 @@ mod state;
 mod wire;
 
 pub use mock::Mock;
-pub use record::{Blocked, Close, Closed, ConnectionRecord, Recorded, RequestRecord};
+pub use record::{Blocked, Close, Closed, ConnectionRecord, Recorded, RequestRecord, Sighting};

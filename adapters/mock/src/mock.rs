@@ -11,8 +11,8 @@ use steadfast_scenario::{Listen, Script};
 
 use crate::identity::Identity;
 use crate::play::{finish, play};
-use crate::record::Recorded;
-use crate::state::State;
+use crate::record::{Recorded, Sighting};
+use crate::state::{State, Watcher};
 use crate::wire::{Broken, Wire};
 
 /// So many connections wait to be accepted
@@ -41,6 +41,22 @@ impl Mock {
     ///
     /// Errors: the port is taken, or the system refuses a socket, a thread or a full queue.
     pub fn start(script: &Script, port: Option<u16>) -> io::Result<Self> {
+        Self::serve(script, port, None)
+    }
+
+    /// As [`Mock::start`], and tells `watcher` what it sees as it happens
+    ///
+    /// The watcher is called on the thread of the connection, which waits for it. What it was told
+    /// of headers and bodies is not kept in the record, so that a server may run for long.
+    pub fn watch(
+        script: &Script,
+        port: Option<u16>,
+        watcher: impl Fn(Sighting) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        Self::serve(script, port, Some(Box::new(watcher)))
+    }
+
+    fn serve(script: &Script, port: Option<u16>, watcher: Option<Watcher>) -> io::Result<Self> {
         let server = script.server;
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
         if let Some(size) = server.receive_buffer {
@@ -64,7 +80,7 @@ impl Mock {
             address,
             tls: server.tls,
             ca_pem: identity.as_ref().map(|identity| identity.ca_pem.clone()),
-            state: Arc::new(State::new()),
+            state: Arc::new(State::new(watcher)),
             accepting: None,
             _held: Vec::new(),
             _fillers: Vec::new(),

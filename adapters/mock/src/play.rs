@@ -1,18 +1,21 @@
 //! The steps of one connection.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use steadfast_scenario::{Read, Step};
 
 use crate::record::Closed;
 use crate::request::Requests;
-use crate::state::State;
-use crate::wire::{Broken, Wire, entry};
+use crate::state::{State, entry};
+use crate::wire::{Broken, Wire};
 
 /// Plays the steps, and closes the connection when they are over or cannot go on
 pub(crate) fn play(wire: Wire, connection: u64, steps: &[Step], state: &Arc<State>) {
+    let requests = Requests::new(connection);
+    let late = Duration::ZERO;
     let mut player =
-        Player { wire, requests: Requests::new(connection), heads: 0, complete: 0, state: Arc::clone(state) };
+        Player { connection, wire, requests, heads: 0, complete: 0, late, state: Arc::clone(state) };
     let played = player.steps(steps);
     let closed = match played {
         Ok(Flow::Reset) => player.wire.reset(),
@@ -25,6 +28,7 @@ pub(crate) fn play(wire: Wire, connection: u64, steps: &[Step], state: &Arc<Stat
             Err(broken)
         }
     };
+    player.requests.end(state);
     finish(connection, closed, state);
 }
 
@@ -42,14 +46,18 @@ pub(crate) fn finish(connection: u64, ended: Result<(), Broken>, state: &State) 
             Ok(()) | Err(Broken::Closed(_) | Broken::Failed(_)) => {}
         }
     });
+    state.closed(connection);
 }
 
 struct Player {
+    connection: u64,
     wire: Wire,
     requests: Requests,
     /// Heads and whole requests that read steps have asked for so far
     heads: u64,
     complete: u64,
+    /// The most by which a pause was too long
+    late: Duration,
     state: Arc<State>,
 }
 
@@ -79,9 +87,11 @@ impl Player {
             Step::Read(read) => self.read(*read)?,
             Step::Send(bytes) => self.wire.send(bytes)?,
             Step::Pause(pause) => {
+                let began = self.state.now();
                 if !self.state.pause(Some(*pause)) {
                     return Ok(Flow::Close);
                 }
+                self.paused((self.state.now() - began).saturating_sub(*pause));
             }
             Step::Repeat { times, steps } => return self.repeat(*times, steps),
             Step::Fin => self.wire.fin()?,
@@ -97,6 +107,15 @@ impl Player {
             Step::Reset => return Ok(Flow::Reset),
         }
         Ok(Flow::On)
+    }
+
+    /// Records that a pause was so much too long, if none was before
+    fn paused(&mut self, late: Duration) {
+        if late > self.late {
+            self.late = late;
+            let connection = self.connection;
+            self.state.record(|recorded| entry(recorded, connection).late = late);
+        }
     }
 
     fn repeat(&mut self, times: Option<u32>, steps: &[Step]) -> Result<Flow, Broken> {

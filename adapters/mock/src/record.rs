@@ -29,6 +29,33 @@ impl Recorded {
     }
 }
 
+impl Recorded {
+    /// The most by which any pause lasted longer than the script says
+    ///
+    /// A server that was late did not do what its script says, and what comes of that shows nothing.
+    pub fn late(&self) -> Duration {
+        self.connections.iter().map(|connection| connection.late).max().unwrap_or_default()
+    }
+}
+
+/// Something that a server saw, told as it happens
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Sighting {
+    /// A connection was accepted
+    Opened {
+        /// Its number, from 0
+        connection: u64,
+        /// When
+        #[serde(serialize_with = "seconds")]
+        at: Duration,
+    },
+    /// A request came whole, or its connection ended before it did
+    Request(RequestRecord),
+    /// A connection's script is over and its socket closed
+    Closed(ConnectionRecord),
+}
+
 /// What became of one connection
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ConnectionRecord {
@@ -50,6 +77,9 @@ pub struct ConnectionRecord {
     pub closed_by_peer: Option<Closed>,
     /// What kept the script from going on
     pub failed: Option<String>,
+    /// The most by which a pause lasted longer than the script says: a busy machine
+    #[serde(serialize_with = "seconds")]
+    pub late: Duration,
     /// When the script was over and the socket closed
     #[serde(serialize_with = "maybe_seconds")]
     pub ended: Option<Duration>,

@@ -93,6 +93,14 @@ impl Requests {
             self.reading = Reading::Head;
             self.complete += 1;
             self.update(state, |request| request.complete = true);
+            state.requested(self.index);
+        }
+    }
+
+    /// Nothing more will come
+    pub(crate) fn end(&self, state: &State) {
+        if self.heads > self.complete {
+            state.requested(self.index);
         }
     }
 
@@ -210,7 +218,7 @@ mod tests {
     use super::*;
 
     fn read(wire: &[u8], piece: usize) -> Result<Vec<RequestRecord>, String> {
-        let state = State::new();
+        let state = State::new(None);
         let mut requests = Requests::new(3);
         for bytes in wire.chunks(piece) {
             requests.feed(bytes, &state)?;

@@ -5,12 +5,16 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::record::{ConnectionRecord, Recorded};
+use crate::record::{ConnectionRecord, Recorded, RequestRecord, Sighting};
+
+/// Whoever is told what a server sees
+pub(crate) type Watcher = Box<dyn Fn(Sighting) + Send + Sync>;
 
 pub(crate) struct State {
     started: Instant,
     inner: Mutex<Inner>,
     changed: Condvar,
+    watcher: Option<Watcher>,
 }
 
 #[derive(Default)]
@@ -22,8 +26,8 @@ struct Inner {
 }
 
 impl State {
-    pub(crate) fn new() -> Self {
-        Self { started: Instant::now(), inner: Mutex::default(), changed: Condvar::new() }
+    pub(crate) fn new(watcher: Option<Watcher>) -> Self {
+        Self { started: Instant::now(), inner: Mutex::default(), changed: Condvar::new(), watcher }
     }
 
     /// Time since the server's start
@@ -97,7 +101,37 @@ impl State {
         inner.open.insert(connection, Arc::clone(socket));
         drop(inner);
         self.changed.notify_all();
+        self.tell(|_| Sighting::Opened { connection, at });
         Some(connection)
+    }
+
+    /// Tells the watcher of a request that is complete, or will never be
+    ///
+    /// What it was told is not kept: such a server may run for long.
+    pub(crate) fn requested(&self, index: usize) {
+        self.tell(|recorded| {
+            let request = &mut recorded.requests[index];
+            let headers = std::mem::take(&mut request.headers);
+            let body = std::mem::take(&mut request.body);
+            Sighting::Request(RequestRecord { headers, body, ..request.clone() })
+        });
+    }
+
+    /// Tells the watcher how a connection ended
+    pub(crate) fn closed(&self, connection: u64) {
+        self.tell(|recorded| {
+            let entry = entry(recorded, connection);
+            let blocked = std::mem::take(&mut entry.blocked);
+            Sighting::Closed(ConnectionRecord { blocked, ..entry.clone() })
+        });
+    }
+
+    /// Without the lock, for a watcher may take its time
+    fn tell(&self, sighting: impl FnOnce(&mut Recorded) -> Sighting) {
+        if let Some(watcher) = &self.watcher {
+            let sighting = sighting(&mut self.lock().recorded);
+            watcher(sighting);
+        }
     }
 
     /// Lets go of a connection's socket, so that its thread's is the last handle and closes it
@@ -121,4 +155,9 @@ impl State {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+pub(crate) fn entry(recorded: &mut Recorded, connection: u64) -> &mut ConnectionRecord {
+    // Numbers are places in this list, which only grows.
+    &mut recorded.connections[usize::try_from(connection).unwrap_or(usize::MAX)]
 }

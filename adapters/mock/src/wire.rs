@@ -8,8 +8,8 @@ use std::time::Duration;
 use rustls::{ServerConfig, ServerConnection};
 use socket2::SockRef;
 
-use crate::record::{Blocked, Close, Recorded};
-use crate::state::State;
+use crate::record::{Blocked, Close};
+use crate::state::{State, entry};
 
 /// So much is read or encrypted at a time, in bytes
 const PIECE: usize = 16 * 1024;
@@ -186,11 +186,6 @@ impl Wire {
         });
         written.map_err(broken)
     }
-}
-
-pub(crate) fn entry(recorded: &mut Recorded, connection: u64) -> &mut crate::record::ConnectionRecord {
-    // Numbers are places in this list, which only grows.
-    &mut recorded.connections[usize::try_from(connection).unwrap_or(usize::MAX)]
 }
 
 fn broken(error: io::Error) -> Broken {

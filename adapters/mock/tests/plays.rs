@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-use steadfast_mock::{Close, Mock, Recorded};
+use steadfast_mock::{Close, Mock, Recorded, Sighting};
 use steadfast_scenario::Script;
 
 /// No wait of these tests is meant to take so long
@@ -154,6 +154,9 @@ fn pauses_and_trickles_take_their_time() {
     assert_eq!(drain(connect(&mock)), (b"abcd".to_vec(), None));
     let elapsed = start.elapsed();
     assert!((Duration::from_millis(350)..Duration::from_secs(3)).contains(&elapsed), "{elapsed:?}");
+    // No timer is exact, so the latest of four pauses was too long by something, and by no more than all.
+    let late = mock.wait_for(CAP, has_ended).expect("it ends").late();
+    assert!(late > Duration::ZERO && late <= elapsed - Duration::from_millis(350), "{late:?} of {elapsed:?}");
 }
 
 #[test]
@@ -272,4 +275,46 @@ fn shutdown_ends_every_thread_whatever_it_is_doing() {
     assert_eq!(count(), 0);
     assert!(seen.connections.iter().all(|connection| connection.ended.is_some()));
     drop(sockets);
+}
+
+#[test]
+fn a_watcher_is_told_in_order_and_the_record_lets_go_of_what_it_was_told() {
+    let script = Script::parse(
+        r#"
+        name = "x"
+        about = "a test"
+        [[connection]]
+        steps = [{ read = "request" }, { answer = { head = ["200 OK"], body = "ok" } }, "await-close"]
+        [[connection]]
+        steps = [{ read = "head" }, "await-close"]
+        "#,
+    )
+    .expect("a valid script");
+    let (told, telling) = std::sync::mpsc::channel();
+    let mock = Mock::watch(&script, None, move |sighting| drop(told.send(sighting))).expect("it starts");
+    let next = || telling.recv_timeout(CAP).expect("it tells");
+
+    let mut socket = ask(&mock);
+    socket.read_exact(&mut [0; b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".len()]).expect("the answer");
+    assert!(matches!(next(), Sighting::Opened { connection: 0, .. }));
+    let Sighting::Request(request) = next() else { panic!("not a request") };
+    assert_eq!((request.connection, request.complete, &request.body[..]), (0, true, &b"hi"[..]));
+    assert_eq!(request.header("x-api-key"), Some("[redacted]"));
+    drop(socket);
+    let Sighting::Closed(closed) = next() else { panic!("not a close") };
+    assert_eq!(closed.closed_by_peer.map(|closed| closed.how), Some(Close::Fin));
+
+    let mut socket = connect(&mock);
+    socket.write_all(&REQUEST[..REQUEST.len() - 1]).expect("it takes part of a request");
+    assert!(matches!(next(), Sighting::Opened { connection: 1, .. }));
+    drop(socket);
+    let Sighting::Request(request) = next() else { panic!("not a request") };
+    assert_eq!((request.connection, request.complete, request.body_len), (1, false, 1));
+    let Sighting::Closed(closed) = next() else { panic!("not a close") };
+    assert_eq!((closed.connection, closed.received), (1, REQUEST.len() as u64 - 1));
+
+    let seen = mock.shutdown();
+    assert_eq!(seen.tally().requests, 2);
+    assert!(seen.requests.iter().all(|request| request.headers.is_empty() && request.body.is_empty()));
+    assert!(telling.recv().is_err(), "nothing more is told after the end");
 }

@@ -44,3 +44,8 @@ pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{CallError, Completion, Ending, ErrorKind, Outcome};
 pub use steadfast_driver::Piece;
 pub use steadfast_tls::{TlsConfig, TlsConfigError};
+
+/// The example in the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

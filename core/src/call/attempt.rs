@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::content::Content;
 use super::event::AttemptId;
 use super::stream::StreamBody;
 use crate::http1::{ResponseDecoder, ResponseHead};
@@ -27,6 +28,8 @@ pub(super) struct Attempt {
     pub(super) peer_end: Option<PeerEnd>,
     /// Bytes of the body at the front of the input, already out of their transfer coding
     pub(super) body_left: usize,
+    /// What undoes the body's content coding, where it has one
+    pub(super) content: Option<Content>,
     /// The response ended properly, with nothing after it, on a connection that may live on
     pub(super) reusable: bool,
     pub(super) record: AttemptRecord,
@@ -80,6 +83,7 @@ impl Attempt {
             head: None,
             peer_end: None,
             body_left: 0,
+            content: None,
             reusable: false,
             record: AttemptRecord {
                 number,
@@ -110,6 +114,11 @@ impl Attempt {
     /// Whether the connection is open
     pub(super) fn is_connected(&self) -> bool {
         !matches!(self.phase, AttemptPhase::Connecting)
+    }
+
+    /// Where the bytes of the body are read: the input, or what was decoded of it
+    pub(super) fn body<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
+        self.content.as_ref().map_or(input, Content::buffer)
     }
 
     pub(super) fn stream(&mut self) -> Option<&mut StreamBody> {

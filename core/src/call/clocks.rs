@@ -7,7 +7,7 @@ use super::event::Timer;
 use super::request::Shape;
 use super::stream::StreamBody;
 use super::{Call, Inner};
-use crate::outcome::{ErrorKind, Note, Reason, Timeout};
+use crate::outcome::{ErrorKind, Reason, Timeout};
 use crate::time::{Bound, Instant};
 
 /// How long the body of an answer that is no success may take (rule STR-6)
@@ -53,9 +53,6 @@ impl Call {
                         if !self.item_out {
                             self.reading_clocks(stream, &mut bounded);
                         }
-                        if let Some(marked_at) = stream.marked_at {
-                            bounded(Timer::AfterMarker, marked_at, Bound::Limited(config.after_marker()));
-                        }
                     }
                 }
             }
@@ -68,6 +65,9 @@ impl Call {
     /// The clocks that watch the server, and so stand still while it is the consumer who is awaited
     fn reading_clocks(&self, stream: &StreamBody, bounded: &mut impl FnMut(Timer, Instant, Bound)) {
         let config = &self.config;
+        if let Some(marked_at) = stream.marked_at {
+            bounded(Timer::AfterMarker, marked_at, Bound::Limited(config.after_marker()));
+        }
         let first_content = config.first_content_timeout();
         if !stream.had_content && first_content != Bound::Unbounded {
             bounded(Timer::FirstContent, stream.content_since, first_content);
@@ -99,7 +99,6 @@ impl Call {
             | Timer::ContentIdle
             | Timer::StreamIdle => {
                 if let Some(timeout) = self.timeout(timer) {
-                    self.timeline_held_open();
                     self.fail(ErrorKind::Timeout(timeout));
                 }
             }
@@ -109,14 +108,17 @@ impl Call {
     /// The breach of `timer`, as it stands now
     fn timeout(&self, timer: Timer) -> Option<Timeout> {
         let (phase, setting) = timer.breach()?;
-        let Inner::Attempting(attempt) = &self.inner else { return None };
-        let stream = stream_of(attempt);
+        let attempt = match &self.inner {
+            Inner::Attempting(attempt) => Some(attempt),
+            Inner::Idle | Inner::Pausing(_) | Inner::Ending(_) | Inner::Over => None,
+        };
+        let stream = attempt.and_then(|attempt| stream_of(attempt));
         let config = &self.config;
         let (from, limit) = match timer {
             Timer::Deadline => (self.began, config.total_deadline()),
             Timer::StreamDeadline => (self.began, config.stream_deadline()),
-            Timer::Connect => (attempt.began, config.connect_timeout()),
-            Timer::Request => (attempt.began, config.request_timeout()),
+            Timer::Connect => (attempt?.began, config.connect_timeout()),
+            Timer::Request => (attempt?.began, config.request_timeout()),
             Timer::FirstContent => (stream?.content_since, config.first_content_timeout()),
             Timer::ContentIdle => (stream?.content_since, config.content_idle_timeout()),
             Timer::StreamIdle => (stream?.quiet_since, config.stream_idle_timeout()),
@@ -125,21 +127,24 @@ impl Call {
         Some(Timeout { phase, elapsed: self.now - from, limit: limit.limit()?, setting })
     }
 
-    /// Notes that a finished stream was still open when a bound fired
-    fn timeline_held_open(&mut self) {
-        if self.has_terminal_state() {
-            self.timeline.note(Note::HeldOpen);
-        }
-    }
-
     /// What is left of the deadlines that hold for the whole call; `None` where none does
     pub(super) fn left(&self) -> Option<Duration> {
-        let stream_deadline = match self.request.shape {
-            Shape::Stream => self.config.stream_deadline().limit(),
-            Shape::Unary => None,
-        };
-        let deadline = [self.config.total_deadline().limit(), stream_deadline].into_iter().flatten().min()?;
-        Some(deadline.saturating_sub(self.now - self.began))
+        let deadlines = self.whole_call().iter().filter_map(|timer| self.timeout(*timer));
+        deadlines.map(|timeout| timeout.limit.saturating_sub(timeout.elapsed)).min()
+    }
+
+    /// The breach of a deadline for the whole call that has passed
+    pub(super) fn spent(&self) -> Option<Timeout> {
+        let mut deadlines = self.whole_call().iter().filter_map(|timer| self.timeout(*timer));
+        deadlines.find(|timeout| timeout.elapsed >= timeout.limit)
+    }
+
+    /// The timers of the deadlines that hold for the whole call
+    fn whole_call(&self) -> &'static [Timer] {
+        match self.request.shape {
+            Shape::Unary => &[Timer::Deadline],
+            Shape::Stream => &[Timer::Deadline, Timer::StreamDeadline],
+        }
     }
 }
 

@@ -16,20 +16,27 @@ pub(super) fn is_credential(name: &HeaderName) -> bool {
         || NAMES.contains(&name.as_str())
 }
 
-/// The credentials that one request carries
+/// The credentials that one request carries, the longest first: one may be part of another
 #[derive(Clone, Default)]
 pub(super) struct Credentials(Vec<String>);
 
 impl Credentials {
     /// Shorter ones would blank ordinary words
     const MIN_BYTES: usize = 6;
+    /// The most of a credential that may stand at the end of a text that was cut
+    const MAX_LEFT_BYTES: usize = 3;
 
     /// The credentials in header fields, and in query parameters whose name says so
     pub(super) fn of(headers: &HeaderMap, target: &PathAndQuery) -> Self {
-        let in_headers = headers
-            .iter()
-            .filter(|(name, _)| is_credential(name))
-            .filter_map(|(_, value)| value.to_str().ok());
+        let in_headers =
+            headers.iter().filter(|(name, _)| is_credential(name)).filter_map(|(name, value)| {
+                let value = value.to_str().ok()?;
+                Some(match *name {
+                    header::COOKIE => value.split(';').map(|pair| after(pair, '=')).collect(),
+                    // "Bearer sk-…": the scheme is no secret
+                    _ => vec![after(value, ' ')],
+                })
+            });
         let in_query =
             target.query().unwrap_or("").split('&').filter_map(|pair| pair.split_once('=')).filter_map(
                 |(name, value)| {
@@ -39,13 +46,13 @@ impl Credentials {
                     names_one.then_some(value)
                 },
             );
-        let secrets = in_headers
-            // "Bearer sk-…": the scheme is no secret
-            .map(|value| value.rsplit(' ').next().unwrap_or(value))
+        let mut secrets: Vec<String> = in_headers
+            .flatten()
             .chain(in_query)
             .filter(|secret| secret.len() >= Self::MIN_BYTES)
             .map(str::to_owned)
             .collect();
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         Self(secrets)
     }
 
@@ -56,19 +63,54 @@ impl Credentials {
         }
     }
 
-    /// Blanks every credential in `bytes`
-    pub(super) fn blank_bytes(&self, bytes: &mut Vec<u8>) {
-        for secret in &self.0 {
-            let mut from = 0;
-            while let Some(at) = memchr::memmem::find(&bytes[from..], secret.as_bytes()) {
-                let at = from + at;
-                bytes.splice(at..at + secret.len(), Self::BLANK.bytes());
-                from = at + Self::BLANK.len();
-            }
+    /// As [`Credentials::blank`], for a text that may have been cut inside a credential
+    pub(super) fn blank_cut(&self, text: &mut String) {
+        self.blank(text);
+        if let Some(left) = self.left_at_the_end(text.as_bytes()) {
+            text.truncate(text.len() - left);
+            text.push_str(Self::BLANK);
         }
     }
 
+    /// Blanks every credential in `bytes`, which may have been cut inside one if `cut`
+    pub(super) fn blank_bytes(&self, bytes: &mut Vec<u8>, cut: bool) {
+        for secret in &self.0 {
+            let mut found = memchr::memmem::find_iter(bytes, secret.as_bytes()).peekable();
+            if found.peek().is_none() {
+                continue;
+            }
+            let (mut blanked, mut from) = (Vec::with_capacity(bytes.len()), 0);
+            for at in found {
+                blanked.extend_from_slice(&bytes[from..at]);
+                blanked.extend_from_slice(Self::BLANK.as_bytes());
+                from = at + secret.len();
+            }
+            blanked.extend_from_slice(&bytes[from..]);
+            *bytes = blanked;
+        }
+        if let Some(left) = self.left_at_the_end(bytes).filter(|_| cut) {
+            bytes.truncate(bytes.len() - left);
+            bytes.extend_from_slice(Self::BLANK.as_bytes());
+        }
+    }
+
+    /// How many bytes of a credential's beginning `text` ends with, if they are more than may stand
+    fn left_at_the_end(&self, text: &[u8]) -> Option<usize> {
+        let left = |secret: &String| {
+            let longest = text.len().min(secret.len());
+            (Self::MAX_LEFT_BYTES + 1..=longest)
+                .rev()
+                .find(|&left| text.ends_with(&secret.as_bytes()[..left]))
+        };
+        self.0.iter().filter_map(left).max()
+    }
+
     const BLANK: &str = "[credential]";
+}
+
+/// What follows the last `separator`; all of `text` where there is none
+fn after(text: &str, separator: char) -> &str {
+    text.rsplit_once(separator).map_or(text, |(_, after)| after)
 }
 
 impl fmt::Debug for Credentials {
@@ -92,9 +134,52 @@ mod tests {
         let mut text = "bad sk-abcdef, ant-123456sk-abcdef goog-7890 tok-4567 sse".to_owned();
         let mut bytes = text.clone().into_bytes();
         credentials.blank(&mut text);
-        credentials.blank_bytes(&mut bytes);
+        credentials.blank_bytes(&mut bytes, false);
         assert_eq!(text, "bad [credential], [credential][credential] [credential] [credential] sse");
         assert_eq!(bytes, text.as_bytes());
         assert_eq!(format!("{credentials:?}"), "Credentials(4)");
+    }
+
+    #[test]
+    fn one_that_is_part_of_another() {
+        let target = PathAndQuery::from_static("/?key=abcdef&token=abcdefghij");
+        let mut text = "abcdefghij abcdef".to_owned();
+        Credentials::of(&HeaderMap::new(), &target).blank(&mut text);
+        assert_eq!(text, "[credential] [credential]");
+    }
+
+    #[test]
+    fn each_cookie_is_one() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::COOKIE, "session=first-secret; b=second-secret".parse().unwrap());
+        let mut text = "first-secret second-secret session".to_owned();
+        Credentials::of(&headers, &PathAndQuery::from_static("/")).blank(&mut text);
+        assert_eq!(text, "[credential] [credential] session");
+    }
+
+    #[test]
+    fn cut_inside_one() {
+        let target = PathAndQuery::from_static("/?key=abcdefghij");
+        let credentials = Credentials::of(&HeaderMap::new(), &target);
+        for (cut, blanked) in [
+            ("got abcdefghi", "got [credential]"),
+            ("got abcd", "got [credential]"),
+            ("got abc", "got abc"),
+            ("got abcd.", "got abcd."),
+            ("", ""),
+        ] {
+            let (mut text, mut bytes) = (cut.to_owned(), cut.as_bytes().to_vec());
+            credentials.blank_cut(&mut text);
+            credentials.blank_bytes(&mut bytes, true);
+            assert_eq!((text.as_str(), &bytes[..]), (blanked, blanked.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn a_body_of_nothing_else_is_blanked_in_one_pass() {
+        let target = PathAndQuery::from_static("/?key=abcdef");
+        let mut bytes = b"abcdef".repeat(200_000);
+        Credentials::of(&HeaderMap::new(), &target).blank_bytes(&mut bytes, false);
+        assert_eq!(bytes, b"[credential]".repeat(200_000));
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::HeaderMap;
 
 use super::attempt::{Attempt, AttemptPhase};
+use super::clocks::stream_of;
 use super::event::CloseMode;
 use super::request::Retries;
 use super::{Call, Inner, Pause};
@@ -109,7 +110,7 @@ impl Call {
             }
             TurnEnding::Empty => return self.end_attempt_with(ErrorKind::Empty),
         };
-        if reason != Reason::Sentinel && self.request.dialect.is_some_and(|dialect| dialect.has_sentinel()) {
+        if reason != Reason::Sentinel && self.expects_sentinel() {
             self.timeline.note(Note::MissingSentinel);
         }
         let head = self.end_attempt(reason);
@@ -143,7 +144,7 @@ impl Call {
             return self
                 .end_attempt_with(ErrorKind::Protocol(ProtocolError::ContentType { content_type, snippet }));
         }
-        self.credentials.blank_bytes(&mut body);
+        self.credentials.blank_bytes(&mut body, !whole);
         let error = StatusError {
             status: head.status,
             headers: head.headers.clone(),
@@ -174,6 +175,14 @@ impl Call {
             },
             Inner::Idle | Inner::Pausing(_) | Inner::Ending(_) | Inner::Over => false,
         }
+    }
+
+    fn expects_sentinel(&self) -> bool {
+        let in_events = match &self.inner {
+            Inner::Attempting(attempt) => stream_of(attempt).is_some_and(|stream| !stream.is_whole()),
+            Inner::Idle | Inner::Pausing(_) | Inner::Ending(_) | Inner::Over => false,
+        };
+        in_events && self.request.dialect.is_some_and(|dialect| dialect.has_sentinel())
     }
 
     fn is_refused(&self) -> bool {
@@ -238,6 +247,7 @@ impl Call {
     /// Blanks the call's credentials wherever the peer's words are quoted (rule END-5)
     fn blank_credentials(&self, kind: &mut ErrorKind) {
         let blank = |text: &mut String| self.credentials.blank(text);
+        let blank_snippet = |text: &mut String| self.credentials.blank_cut(text);
         let blank_provider = |provider: &mut ProviderError| {
             blank(&mut provider.message);
             let words = [&mut provider.kind, &mut provider.code, &mut provider.request_id];
@@ -249,13 +259,17 @@ impl Call {
             ErrorKind::Blocked { reason } => blank(reason),
             ErrorKind::Protocol(ProtocolError::ContentType { content_type, snippet }) => {
                 blank(content_type);
-                blank(snippet);
+                blank_snippet(snippet);
             }
             ErrorKind::Protocol(ProtocolError::Malformed { reason, snippet }) => {
                 blank(reason);
-                blank(snippet);
+                blank_snippet(snippet);
             }
-            ErrorKind::Protocol(ProtocolError::ContentEncoding(encoding)) => blank(encoding),
+            ErrorKind::Protocol(ProtocolError::ContentEncoding(unsupported)) => {
+                let mut encoding = String::from(std::mem::take(&mut unsupported.encoding));
+                blank(&mut encoding);
+                unsupported.encoding = encoding.into();
+            }
             ErrorKind::Transport(failure) => blank(&mut failure.message),
             ErrorKind::Timeout(_)
             | ErrorKind::Truncated(_)
@@ -268,21 +282,29 @@ impl Call {
 }
 
 /// Whether another attempt may mend this (rule RTY-1); the gates before it are in [`Call::pause`]
+///
+/// `headers` are those of the response, if one came. What it says about retries holds for whatever
+/// then became of it, but for a hard quota and for what no attempt can mend.
 fn is_retryable(kind: &ErrorKind, headers: &HeaderMap) -> bool {
-    let class = |provider: Option<&ProviderError>| provider.map(class::error_class);
-    match kind {
-        ErrorKind::Status(error) => match (class(error.provider.as_ref()), class::x_should_retry(headers)) {
-            (Some(Class::Quota), _) => false,
-            (_, Some(should_retry)) => should_retry,
-            (_, None) => class::status_class(error.status) == Class::Retry,
+    let class = match kind {
+        ErrorKind::Status(error) => match error.provider.as_ref().map(class::error_class) {
+            Some(Class::Quota) => Class::Quota,
+            Some(Class::Retry | Class::Never) | None => class::status_class(error.status),
         },
-        ErrorKind::InBand(provider) => class(Some(provider)) == Some(Class::Retry),
-        ErrorKind::Timeout(timeout) => matches!(timeout.phase, Phase::Connect | Phase::Request),
-        ErrorKind::Transport(_) | ErrorKind::Empty | ErrorKind::Truncated(_) => true,
-        ErrorKind::Blocked { .. }
+        ErrorKind::InBand(provider) => class::error_class(provider),
+        ErrorKind::Timeout(timeout) if matches!(timeout.phase, Phase::Connect | Phase::Request) => {
+            Class::Retry
+        }
+        ErrorKind::Transport(_) | ErrorKind::Empty | ErrorKind::Truncated(_) => Class::Retry,
+        ErrorKind::Timeout(_)
+        | ErrorKind::Blocked { .. }
         | ErrorKind::Protocol(_)
         | ErrorKind::Cancelled
-        | ErrorKind::Consumer(_) => false,
+        | ErrorKind::Consumer(_) => return false,
+    };
+    match class {
+        Class::Quota => false,
+        Class::Retry | Class::Never => class::x_should_retry(headers).unwrap_or(class == Class::Retry),
     }
 }
 

@@ -83,6 +83,10 @@ pub enum Fact<'e> {
 
 /// Why a call has a deadline; at the same instant the earlier one in this list wins
 ///
+/// From `FirstContent` to `AfterMarker` they watch the server, and so none of them runs while an
+/// item is with the consumer: nothing is read then. What has passed its time meanwhile is due when
+/// the consumer is back, and the driver looks at the socket once more before it says so.
+///
 /// | timer | kind | from | ends with |
 /// |---|---|---|---|
 /// | `Deadline` | absolute | the call's start | the call |

@@ -10,6 +10,7 @@
 //! | `response` | head and body of the response: what each part means for the call |
 //! | `clocks` | every deadline, derived from the state; what their expiry does |
 //! | `ending` | how an attempt ends: another one, or the outcome |
+//! | `content` | a body whose content is encoded, decoded on its way |
 //! | `credentials` | what must never be printed |
 //!
 #![doc = include_str!("states.md")]
@@ -17,6 +18,7 @@
 mod assembly;
 mod attempt;
 mod clocks;
+mod content;
 mod credentials;
 mod ending;
 mod event;
@@ -179,6 +181,26 @@ impl Call {
         Progress { state: self.state(), attempt, bytes, quiet_since, deadline: self.deadline() }
     }
 
+    fn take_in<'e>(&mut self, event: Event<'e, Self>) -> Result<&'e [u8], Misuse> {
+        match event {
+            // No attempt starts with nothing left, not even the first.
+            Event::Start => match self.spent() {
+                Some(timeout) => self.fail(ErrorKind::Timeout(timeout)),
+                None => self.start_attempt(),
+            },
+            Event::Elapsed => self.elapsed(),
+            Event::Taken => self.taken(),
+            Event::Cancel => self.cancel(),
+            Event::Connected(id) => self.connected(id)?,
+            Event::Sent(id, sent) => self.sent(id, sent)?,
+            Event::Received(id, bytes) => return self.received(id, bytes, false),
+            Event::Eof(id, ended) => self.peer_ended(id, PeerEnd::Eof(ended))?,
+            Event::Failed(id, failure) => self.failed(id, failure)?,
+            Event::Fact(fact) => return self.fact(fact),
+        }
+        Ok(&[])
+    }
+
     /// The present attempt, if that is `id`; counts the event as stale where `id` is past
     fn live(&mut self, id: AttemptId) -> Result<Option<&mut Attempt>, Misuse> {
         if id > self.last_id || id == AttemptId::NONE {
@@ -238,9 +260,21 @@ impl Call {
         Ok(())
     }
 
-    fn received<'e>(&mut self, id: AttemptId, bytes: &'e [u8]) -> Result<&'e [u8], Misuse> {
+    /// Takes note of bytes that came: of HTTP/1.1, or of a body that another transport parsed
+    fn received<'e>(&mut self, id: AttemptId, bytes: &'e [u8], are_facts: bool) -> Result<&'e [u8], Misuse> {
         let now = self.now;
         let Some(attempt) = self.open(id)? else { return Ok(&[]) };
+        match (&attempt.http, are_facts) {
+            (Transport::Http1(_), false) | (Transport::Facts, true) => {}
+            (Transport::Http1(_), true) => {
+                return Err(Misuse::OutOfOrder("a body came before its head: feed Fact::Head first"));
+            }
+            (Transport::Facts, false) => {
+                return Err(Misuse::OutOfOrder(
+                    "bytes came on a connection that reports facts: feed Fact::Body instead of Received",
+                ));
+            }
+        }
         if attempt.peer_end.is_some() {
             return Err(Misuse::OutOfOrder(
                 "bytes came after the end of that connection: feed Eof and Failed last",
@@ -252,6 +286,9 @@ impl Call {
         {
             attempt.record.largest_gap = attempt.record.largest_gap.max(stream.gap(now));
             stream.quiet_since = now;
+        }
+        if are_facts {
+            attempt.body_left = bytes.len();
         }
         self.input_of = id;
         Ok(bytes)
@@ -286,6 +323,11 @@ impl Call {
                         "a second head came: feed Fact::Head once, for the final response",
                     ));
                 }
+                if attempt.record.bytes_received > 0 {
+                    return Err(Misuse::OutOfOrder(
+                        "a head came after bytes of HTTP/1.1: feed Received or facts, not both",
+                    ));
+                }
                 attempt.http = Transport::Facts;
                 self.billing = self.billing.max(Billing::MaybeBilled);
                 self.input_of = id;
@@ -296,16 +338,16 @@ impl Call {
                 if !self.tail.is_empty() {
                     return Err(Misuse::Undrained);
                 }
-                if self.open(id)?.is_some_and(|attempt| attempt.head.is_none()) {
-                    return Err(Misuse::OutOfOrder("a body came before its head: feed Fact::Head first"));
-                }
-                let bytes = self.received(id, bytes)?;
-                if let Inner::Attempting(attempt) = &mut self.inner {
-                    attempt.body_left = bytes.len();
-                }
-                Ok(bytes)
+                self.received(id, bytes, true)
             }
-            Fact::End(id) => self.peer_ended(id, PeerEnd::EndOfBody).map(|()| [].as_slice()),
+            Fact::End(id) => {
+                let Some(attempt) = self.open(id)? else { return Ok(&[]) };
+                if matches!(attempt.http, Transport::Http1(_)) {
+                    return Err(Misuse::OutOfOrder("a body ended before its head: feed Fact::Head first"));
+                }
+                attempt.peer_end.get_or_insert(PeerEnd::EndOfBody);
+                Ok(&[])
+            }
             Fact::ConsumerFailed(message) => {
                 if !matches!(self.inner, Inner::Over | Inner::Ending(_)) {
                     self.fail(ErrorKind::Consumer(message.to_owned()));
@@ -333,7 +375,7 @@ impl Call {
             // The idle clock restarts (rule STR-3); the content clocks only leave out the consumer's
             // own time, or a keep-alive that is delivered would restart them.
             stream.quiet_since = now;
-            stream.content_since = stream.content_since + away;
+            stream.content_since = (stream.content_since + away).min(now);
         }
     }
 
@@ -381,23 +423,16 @@ impl Machine for Call {
             (_, Event::Start) => return Err(Misuse::StartedTwice),
             _ => {}
         }
+        let before = (self.now, self.timeline.clock_steps_back);
         if now < self.now {
             self.timeline.clock_steps_back = self.timeline.clock_steps_back.saturating_add(1);
         }
         self.now = self.now.max(now);
-        match event {
-            Event::Start => self.start_attempt(),
-            Event::Elapsed => self.elapsed(),
-            Event::Taken => self.taken(),
-            Event::Cancel => self.cancel(),
-            Event::Connected(id) => self.connected(id)?,
-            Event::Sent(id, sent) => self.sent(id, sent)?,
-            Event::Received(id, bytes) => return self.received(id, bytes),
-            Event::Eof(id, ended) => self.peer_ended(id, PeerEnd::Eof(ended))?,
-            Event::Failed(id, failure) => self.failed(id, failure)?,
-            Event::Fact(fact) => return self.fact(fact),
+        let taken_in = self.take_in(event);
+        if taken_in.is_err() {
+            (self.now, self.timeline.clock_steps_back) = before;
         }
-        Ok(&[])
+        taken_in
     }
 
     fn step<'s>(&'s mut self, input: &'s [u8], used: &mut usize) -> Step<'s, Self> {
@@ -433,6 +468,7 @@ impl Machine for Call {
 
     fn detach(&mut self, input: &[u8]) {
         if let Inner::Attempting(attempt) = &mut self.inner
+            && attempt.content.is_none()
             && let Some(stream) = attempt.stream()
         {
             stream.detach(input);

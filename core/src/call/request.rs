@@ -1,6 +1,7 @@
 //! What a call asks for: where, what, and how its answer comes.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 
 use bytes::Bytes;
 use http::header::{self, HeaderName};
@@ -336,13 +337,21 @@ fn parse_url(url: &str) -> Result<(Origin, PathAndQuery), RequestError> {
     if authority.as_str().contains('@') {
         return Err(RequestError::Url("it holds a user name or password; use a header instead"));
     }
-    let host = authority.host().trim_start_matches('[').trim_end_matches(']');
-    if host.is_empty() {
-        return Err(RequestError::Url("it names no host"));
-    }
+    let host = match authority.host().strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        Some(address) => address
+            .parse::<Ipv6Addr>()
+            .map_err(|_| RequestError::Url("between the brackets is no IPv6 address"))?
+            .to_string(),
+        None if authority.host().is_empty() => return Err(RequestError::Url("it names no host")),
+        None => authority.host().to_ascii_lowercase(),
+    };
     let port = match authority.as_str()[authority.host().len()..].strip_prefix(':') {
         None if tls => 443,
         None => 80,
+        // The parser of `u16` takes a plus sign.
+        Some(port) if port.starts_with('+') => {
+            return Err(RequestError::Url("the port is not a number up to 65535"));
+        }
         Some(port) => match port.parse() {
             Ok(0) => return Err(RequestError::Url("port 0 cannot be connected to")),
             Ok(port) => port,
@@ -350,7 +359,7 @@ fn parse_url(url: &str) -> Result<(Origin, PathAndQuery), RequestError> {
         },
     };
     let target = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
-    Ok((Origin { tls, host: host.to_ascii_lowercase(), port }, target))
+    Ok((Origin { tls, host, port }, target))
 }
 
 #[cfg(test)]
@@ -365,6 +374,7 @@ mod tests {
     fn urls() {
         assert_eq!(origin("https://API.example/v1/x?a=b#c").unwrap(), "https://api.example:443 /v1/x?a=b");
         assert_eq!(origin("http://[::1]:8080").unwrap(), "http://[::1]:8080 /");
+        assert_eq!(origin("https://[2001:DB8:0::1]/").unwrap(), "https://[2001:db8::1]:443 /");
         assert_eq!(origin("http://127.0.0.1:8097/v1\n").unwrap(), "http://127.0.0.1:8097 /v1");
         for bad in [
             "",
@@ -375,6 +385,11 @@ mod tests {
             "http://u:secret@h/",
             "http://h:0/",
             "http://h:99999/",
+            "http://h:+80/",
+            "http://h:/",
+            "http://:80/",
+            "http://[::g]/",
+            "http://[127.0.0.1]/",
             "http://h/a b",
             "http://h/\r\nx: y",
         ] {

@@ -1,15 +1,17 @@
 //! The response as it comes: what each part of head and body means for the call.
 
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, StatusCode};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, StatusCode};
 
 use super::assembly::Absorbed;
-use super::attempt::{AttemptPhase, PeerEnd, Transport};
+use super::attempt::{Attempt, AttemptPhase, PeerEnd, Transport};
 use super::clocks::stream_of;
+use super::content::Content;
 use super::event::Item;
 use super::request::Shape;
 use super::stream::{StreamBody, malformed};
 use super::{Call, Inner};
+use crate::content::{self, ContentError};
 use crate::dialect::findings::Findings;
 use crate::dialect::{Decode, Decoder, Dialect, Progress};
 use crate::http1::{Part, ResponseHead};
@@ -35,7 +37,6 @@ pub(super) enum Delivery {
 impl Call {
     /// Goes on with the present attempt: one finding, one event, or one part of the response
     pub(super) fn advance(&mut self, input: &[u8], used: &mut usize) -> Delivery {
-        let max_body_bytes = self.config.max_body_bytes();
         let Inner::Attempting(attempt) = &mut self.inner else { return Delivery::Nothing };
         if let Some(stream) = attempt.stream() {
             if let Some(index) = stream.next_finding() {
@@ -49,40 +50,8 @@ impl Call {
                 return Delivery::Nothing;
             }
         }
-        if attempt.body_left > 0 {
-            let range = *used..*used + attempt.body_left;
-            let taken = match &mut attempt.phase {
-                AttemptPhase::Stream(stream) => {
-                    stream.take(input, range, max_body_bytes).map(|(taken, event)| {
-                        attempt.record.events += u64::from(event);
-                        taken
-                    })
-                }
-                AttemptPhase::Unary(body) if body.len() + range.len() > max_body_bytes => {
-                    Err(ProtocolError::BodyTooLarge { limit: max_body_bytes })
-                }
-                AttemptPhase::Unary(body) => {
-                    body.extend_from_slice(&input[range.clone()]);
-                    Ok(range.len())
-                }
-                AttemptPhase::Refused(body) => {
-                    let room = (max_body_bytes - body.len()).min(range.len());
-                    body.extend_from_slice(&input[range.start..range.start + room]);
-                    if room < range.len() {
-                        self.refused_body_ended(false);
-                        return Delivery::Nothing;
-                    }
-                    Ok(range.len())
-                }
-                AttemptPhase::Connecting | AttemptPhase::Waiting => Ok(range.len()),
-            };
-            match taken {
-                Ok(taken) => {
-                    *used += taken;
-                    attempt.body_left -= taken;
-                }
-                Err(error) => self.broken(error),
-            }
+        if attempt.body_left > 0 || attempt.content.as_ref().is_some_and(Content::has_more) {
+            self.read_body(input, used);
             return Delivery::Nothing;
         }
         if let Transport::Http1(http) = &mut attempt.http {
@@ -114,6 +83,49 @@ impl Call {
         }
     }
 
+    /// Reads on in the body, to the end of an event, or of what there is
+    fn read_body(&mut self, input: &[u8], used: &mut usize) {
+        let max_body_bytes = self.config.max_body_bytes();
+        let Inner::Attempting(attempt) = &mut self.inner else { return };
+        let Attempt { phase, content, body_left, record, .. } = &mut **attempt;
+        let here = *used..*used + *body_left;
+        if let Some(content) = content.as_mut().filter(|content| content.unread().1.is_empty()) {
+            match content.decode(&input[here]) {
+                Ok(taken) => {
+                    *used += taken;
+                    *body_left -= taken;
+                }
+                Err(error) => self.broken(error.into()),
+            }
+            return;
+        }
+        let (body, range) = content.as_ref().map_or((input, here), Content::unread);
+        let room = |held: usize| (max_body_bytes - held).min(range.len());
+        let too_large = || Err(ProtocolError::BodyTooLarge { limit: max_body_bytes });
+        let (taken, result) = match phase {
+            AttemptPhase::Stream(stream) => {
+                let (taken, event) = stream.take(body, range, max_body_bytes);
+                (taken, event.map(|event| record.events += u64::from(event)))
+            }
+            AttemptPhase::Unary(held) | AttemptPhase::Refused(held) => {
+                let taken = room(held.len());
+                held.extend_from_slice(&body[range.start..range.start + taken]);
+                (range.len(), if taken < range.len() { too_large() } else { Ok(()) })
+            }
+            AttemptPhase::Connecting | AttemptPhase::Waiting => (range.len(), Ok(())),
+        };
+        match content {
+            Some(content) => content.read(taken),
+            None => {
+                *used += taken;
+                *body_left -= taken;
+            }
+        }
+        if let Err(error) = result {
+            self.broken(error);
+        }
+    }
+
     fn part(&mut self, part: Part, surplus: bool) {
         match part {
             // The head of the response is still to come, and its clock runs on (rule STR-1).
@@ -137,32 +149,34 @@ impl Call {
             self.timeline.note(Note::ResponseBeforeRequestEnd);
         }
         attempt.record.status = Some(head.status.as_u16());
-        let encoding = field(&head.headers, &CONTENT_ENCODING);
+        let content = content::Decoder::for_headers(&head.headers);
+        let content_type = content_type(&head.headers);
+        let is_foreign = dialect.is_some() && is_foreign(content_type.as_deref());
         let phase = match (shape, dialect) {
-            _ if !is_answer(head.status, dialect) => AttemptPhase::Refused(Vec::new()),
-            (Shape::Stream, Some(dialect)) => match media(&head.headers) {
-                Media::Foreign => AttemptPhase::Refused(Vec::new()),
-                Media::Json => {
+            _ if !is_answer(head.status, dialect) || is_foreign => AttemptPhase::Refused(Vec::new()),
+            (Shape::Stream, Some(dialect)) => {
+                let framing = dialect.framing(content_type.as_deref());
+                if framing.is_none() {
                     self.timeline.note(Note::UnaryAnswerToStream);
-                    AttemptPhase::Stream(Box::new(StreamBody::whole(dialect, now)))
                 }
-                Media::Events => {
-                    let max_event_bytes = self.config.max_event_bytes();
-                    AttemptPhase::Stream(Box::new(StreamBody::events(dialect, max_event_bytes, now)))
-                }
-            },
-            (Shape::Unary, Some(_)) if matches!(media(&head.headers), Media::Foreign) => {
-                AttemptPhase::Refused(Vec::new())
+                let max_event_bytes = self.config.max_event_bytes();
+                AttemptPhase::Stream(Box::new(StreamBody::new(framing, dialect, max_event_bytes, now)))
             }
             (Shape::Unary | Shape::Stream, _) => AttemptPhase::Unary(Vec::new()),
         };
         let is_answer = !matches!(phase, AttemptPhase::Refused(_));
         attempt.head = Some(head);
+        let unsupported = match content {
+            Ok(decoder) => {
+                attempt.content = decoder.map(Content::new);
+                None
+            }
+            // The status of an error answer is news enough, whatever its body is packed in.
+            Err(error) => is_answer.then_some(error),
+        };
         self.enter(phase, now);
-        if let Some(encoding) =
-            encoding.filter(|encoding| is_answer && !encoding.eq_ignore_ascii_case("identity"))
-        {
-            self.broken(ProtocolError::ContentEncoding(encoding));
+        if let Some(error) = unsupported {
+            self.broken(error.into());
         }
     }
 
@@ -225,6 +239,9 @@ impl Call {
 
     /// The connection failed; where writing failed before, that is the cause
     fn fail_by_connection(&mut self, failure: IoFailure) {
+        if self.ended_by_cut() {
+            return self.timeline.note(Note::UncleanEnd);
+        }
         let Inner::Attempting(attempt) = &mut self.inner else { return };
         match (&attempt.phase, attempt.write_failed.take()) {
             (AttemptPhase::Waiting, Some(cause)) => self.fail(ErrorKind::Transport(cause)),
@@ -233,11 +250,35 @@ impl Call {
     }
 
     fn truncated(&mut self, reason: String) {
+        if self.ended_by_cut() {
+            return self.timeline.note(Note::UncleanEnd);
+        }
         self.fail(ErrorKind::Truncated(Truncation::InResponse { reason }));
+    }
+
+    /// Whether the last line of a stream that was cut ends the turn all the same; if so, it is taken
+    fn ended_by_cut(&mut self) -> bool {
+        let (Inner::Attempting(attempt), Some(dialect)) = (&mut self.inner, self.request.dialect) else {
+            return false;
+        };
+        let Attempt { phase, record, .. } = &mut **attempt;
+        let AttemptPhase::Stream(stream) = phase else { return false };
+        let ended = !stream.over && stream.end_by_cut(dialect);
+        if ended {
+            record.events += 1;
+            self.timeline.note(Note::TailTaken);
+        }
+        ended
     }
 
     /// The body has ended: by its framing, or by the end of a connection that delimits it
     fn body_ended(&mut self, proper: bool) {
+        let Inner::Attempting(attempt) = &mut self.inner else { return };
+        match attempt.content.as_ref().map_or(Ok(()), Content::finish) {
+            Ok(()) => {}
+            Err(error @ ContentError::Incomplete { .. }) => return self.truncated(error.to_string()),
+            Err(error @ ContentError::Corrupt(_)) => return self.broken(error.into()),
+        }
         let Inner::Attempting(attempt) = &mut self.inner else { return };
         match &mut attempt.phase {
             AttemptPhase::Connecting | AttemptPhase::Waiting => {}
@@ -252,7 +293,7 @@ impl Call {
                     self.timeline.note(Note::TailTaken);
                 }
                 Ok(false) => {}
-                Err(error) => self.broken(error),
+                Err(error) => self.unreadable(error, proper),
             },
         }
     }
@@ -268,6 +309,15 @@ impl Call {
         }
     }
 
+    /// A body that has ended cannot be read; if it may have been cut, then that is the news
+    fn unreadable(&mut self, error: ProtocolError, proper: bool) {
+        if proper {
+            self.broken(error);
+        } else {
+            self.truncated("no TLS close_notify".to_owned());
+        }
+    }
+
     fn unary_ended(&mut self, body: Vec<u8>, proper: bool) {
         let Some(dialect) = self.request.dialect else { return self.complete_unary(body) };
         let text = String::from_utf8_lossy(&body);
@@ -277,12 +327,7 @@ impl Call {
         let mut findings = Findings::default();
         let mut decoder = Decoder::new(dialect);
         if let Err(error) = decoder.unary(&text, &mut findings) {
-            // A body that ended with the connection may have been cut: then that is the news.
-            return if proper {
-                self.broken(malformed(&error, &text))
-            } else {
-                self.truncated("no TLS close_notify".into())
-            };
+            return self.unreadable(malformed(&error, &text), proper);
         }
         while let Some(index) = findings.take_index() {
             let finding = findings.get(index);
@@ -299,14 +344,16 @@ impl Call {
         let max_body_bytes = self.config.max_body_bytes();
         let now = self.now;
         let Inner::Attempting(attempt) = &mut self.inner else { return Delivery::Nothing };
-        let Some(stream) = attempt.stream() else { return Delivery::Nothing };
-        let (finding, data) = stream.finding(index, input);
+        let Attempt { phase, content, record, .. } = &mut **attempt;
+        let AttemptPhase::Stream(stream) = phase else { return Delivery::Nothing };
+        let body = content.as_ref().map_or(input, Content::buffer);
+        let (finding, data) = stream.finding(index, body);
         match self.assembly.absorb(finding, &stream.findings, data, max_body_bytes) {
             Ok(Absorbed::Delta) => {
                 stream.content_since = now;
                 stream.had_content = true;
                 stream.event_extends = true;
-                attempt.record.deltas += 1;
+                record.deltas += 1;
                 self.billing = Billing::Delivered;
                 Delivery::Delta(index)
             }
@@ -325,9 +372,12 @@ impl Call {
         let Inner::Attempting(attempt) = &mut self.inner else { return Delivery::Nothing };
         let Some(stream) = attempt.stream() else { return Delivery::Nothing };
         let extended = std::mem::take(&mut stream.event_extends);
+        if std::mem::take(&mut stream.findings.skipped) > 0 {
+            self.timeline.note(Note::PayloadSkipped);
+        }
         match (stream.progress(), stream.marked_at) {
             (Progress::Ended, _) => {
-                let reason = if stream.over { Reason::EndOfBody } else { Reason::Sentinel };
+                let reason = if stream.is_whole() { Reason::EndOfBody } else { Reason::Sentinel };
                 self.complete(reason);
                 Delivery::Nothing
             }
@@ -337,6 +387,8 @@ impl Call {
                     self.span(Reason::Marker);
                 }
                 self.mark(Some(now));
+                // The consumer gets the turn, empty or not: no other attempt may follow (RTY-2).
+                self.billing = Billing::Delivered;
                 Delivery::Finished
             }
             // A choice that was not known before goes on: the mark is taken back.
@@ -365,11 +417,11 @@ impl Call {
         }
         let item = match (delivery, &self.inner) {
             (Delivery::Delta(index), Inner::Attempting(attempt)) => stream_of(attempt).and_then(|stream| {
-                let (finding, data) = stream.finding(index, input);
+                let (finding, data) = stream.finding(index, attempt.body(input));
                 finding.delta(&stream.findings, data).map(Item::Delta)
             }),
             (Delivery::Unknown, Inner::Attempting(attempt)) => stream_of(attempt).map(|stream| {
-                let (name, data) = stream.raw_event(input);
+                let (name, data) = stream.raw_event(attempt.body(input));
                 Item::Unknown { name, data }
             }),
             _ => None,
@@ -385,40 +437,19 @@ fn is_answer(status: StatusCode, dialect: Option<Dialect>) -> bool {
     status.is_success() && (dialect.is_none() || status != StatusCode::NO_CONTENT)
 }
 
-/// What kind of body a content type promises
-enum Media {
-    /// Events, or whatever the dialect frames them in
-    Events,
-    /// One JSON document
-    Json,
-    /// Something that cannot hold an answer, such as a login page
-    Foreign,
-}
-
-fn media(headers: &HeaderMap) -> Media {
-    let Some(content_type) = content_type(headers) else { return Media::Events };
-    let essence = content_type.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
-    match essence.as_str() {
-        "application/json" => Media::Json,
-        "text/html"
-        | "application/xhtml+xml"
-        | "application/xml"
-        | "text/xml"
-        | "text/css"
-        | "text/javascript" => Media::Foreign,
-        other if ["image/", "audio/", "video/", "font/"].iter().any(|kind| other.starts_with(kind)) => {
-            Media::Foreign
-        }
-        // Servers mislabel event streams as text/plain and worse; the framing tells.
-        _ => Media::Events,
-    }
+/// Whether a body of that type cannot hold an answer, such as a login page
+///
+/// Servers mislabel event streams as `text/plain` and worse: for those the framing tells.
+fn is_foreign(content_type: Option<&str>) -> bool {
+    let essence = content_type.and_then(|value| value.split(';').next()).unwrap_or_default();
+    let essence = essence.trim_ascii().to_ascii_lowercase();
+    let documents =
+        ["text/html", "application/xhtml+xml", "application/xml", "text/xml", "text/css", "text/javascript"];
+    documents.contains(&essence.as_str())
+        || ["image/", "audio/", "video/", "font/"].iter().any(|kind| essence.starts_with(kind))
 }
 
 /// The content type as the server gave it
 pub(super) fn content_type(headers: &HeaderMap) -> Option<String> {
-    field(headers, &CONTENT_TYPE)
-}
-
-fn field(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
-    headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).trim().to_owned())
+    headers.get(CONTENT_TYPE).map(|value| String::from_utf8_lossy(value.as_bytes()).trim().to_owned())
 }

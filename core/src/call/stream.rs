@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::dialect::findings::{Finding, Findings};
 use crate::dialect::{Decode, Decoder, Dialect, Malformed, Progress};
-use crate::framing::sse::{Event as Framed, Field, Framer, Located};
+use crate::framing::{Event as Framed, Field, Framer, Framing, FramingError, Located};
 use crate::outcome::ProtocolError;
 use crate::time::Instant;
 
@@ -35,7 +35,7 @@ pub(super) struct StreamBody {
 
 #[derive(Debug)]
 enum Source {
-    /// Server-sent events
+    /// Events in whichever framing
     Events(Framer),
     /// One JSON document in place of the stream that was asked for
     Whole(Vec<u8>),
@@ -59,15 +59,17 @@ enum Place {
 }
 
 impl StreamBody {
-    pub(super) fn events(dialect: Dialect, max_event_bytes: usize, now: Instant) -> Self {
-        Self::new(Source::Events(Framer::new(max_event_bytes)), dialect, now)
-    }
-
-    pub(super) fn whole(dialect: Dialect, now: Instant) -> Self {
-        Self::new(Source::Whole(Vec::new()), dialect, now)
-    }
-
-    fn new(source: Source, dialect: Dialect, now: Instant) -> Self {
+    /// A body in that framing; without one, a single JSON document
+    pub(super) fn new(
+        framing: Option<Framing>,
+        dialect: Dialect,
+        max_event_bytes: usize,
+        now: Instant,
+    ) -> Self {
+        let source = match framing {
+            Some(framing) => Source::Events(Framer::new(framing, max_event_bytes)),
+            None => Source::Whole(Vec::new()),
+        };
         Self {
             source,
             decoder: Decoder::new(dialect),
@@ -87,29 +89,31 @@ impl StreamBody {
     /// Takes bytes of the body from `input[range]` until an event is decoded; returns how many, and
     /// whether one was
     ///
-    /// The findings of the event before must all have been given out.
+    /// The findings of the event before must all have been given out. The bytes of an event that
+    /// cannot be read are taken all the same.
     pub(super) fn take(
         &mut self,
         input: &[u8],
         range: Range<usize>,
         max_body_bytes: usize,
-    ) -> Result<(usize, bool), ProtocolError> {
+    ) -> (usize, Result<bool, ProtocolError>) {
         match &mut self.source {
-            Source::Events(framer) => {
-                let (consumed, event) = framer
-                    .next(&input[range.clone()])
-                    .map_err(|error| ProtocolError::EventTooLarge { limit: error.limit })?;
-                if let Some(event) = event {
-                    self.open_event(&event, range.start, input)?;
+            Source::Events(framer) => match framer.next(&input[range.clone()]) {
+                Ok((consumed, None)) => (consumed, Ok(false)),
+                Ok((consumed, Some(event))) => {
+                    (consumed, self.open_event(&event, range.start, input).map(|()| true))
                 }
-                Ok((consumed, self.event.open))
-            }
+                Err(FramingError::TooLarge(error)) => {
+                    (range.len(), Err(ProtocolError::EventTooLarge { limit: error.limit }))
+                }
+                Err(error @ FramingError::Broken(_)) => (range.len(), Err(error.into())),
+            },
             Source::Whole(body) => {
                 if body.len() + range.len() > max_body_bytes {
-                    return Err(ProtocolError::BodyTooLarge { limit: max_body_bytes });
+                    return (range.len(), Err(ProtocolError::BodyTooLarge { limit: max_body_bytes }));
                 }
                 body.extend_from_slice(&input[range.clone()]);
-                Ok((range.len(), false))
+                (range.len(), Ok(false))
             }
         }
     }
@@ -146,6 +150,19 @@ impl StreamBody {
         }
     }
 
+    /// The connection was cut: takes a line of NDJSON that is whole and ends the turn, though its
+    /// line end is missing (rule STR-9); returns whether there was one
+    pub(super) fn end_by_cut(&mut self, dialect: Dialect) -> bool {
+        let Source::Events(framer @ Framer::Ndjson(_)) = &mut self.source else { return false };
+        let Some(tail) = framer.tail() else { return false };
+        let Ok(data) = std::str::from_utf8(framer.bytes(&[], tail.data)) else { return false };
+        let mut trial = Decoder::new(dialect);
+        let is_last = trial.event("message", data, &mut Findings::default()).is_ok()
+            && trial.progress() == Progress::Ended;
+        self.over = is_last;
+        is_last && self.open_event(&tail, 0, &[]).is_ok()
+    }
+
     /// Makes an event the present one; places in the input are counted from `from`
     fn open_event(&mut self, event: &Framed, from: usize, input: &[u8]) -> Result<(), ProtocolError> {
         let place = |located| match located {
@@ -161,7 +178,12 @@ impl StreamBody {
             }
         };
         self.event = Event { open: true, data: place(event.data), name };
-        self.decode(input)
+        let decoded = self.decode(input);
+        if decoded.is_err() {
+            self.event.open = false;
+            self.findings.clear();
+        }
+        decoded
     }
 
     fn decode(&mut self, input: &[u8]) -> Result<(), ProtocolError> {
@@ -202,6 +224,11 @@ impl StreamBody {
     /// Whether an event has been decoded and what it means for the turn's end is still to be asked
     pub(super) fn close_event(&mut self) -> bool {
         std::mem::take(&mut self.event.open)
+    }
+
+    /// Whether one JSON document came in place of events
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self.source, Source::Whole(_))
     }
 
     pub(super) fn progress(&self) -> Progress {

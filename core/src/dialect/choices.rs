@@ -6,16 +6,16 @@ use super::{Malformed, Progress};
 
 /// The answers seen so far
 #[derive(Debug, Default)]
-pub(super) struct Choices(Vec<Open>);
+pub struct Choices(Vec<Open>);
 
 /// An answer that has begun
 #[derive(Debug, Default)]
-pub(super) struct Open {
+pub struct Open {
     index: u32,
     /// Whether its finish reason came
-    pub(super) finished: bool,
+    pub finished: bool,
     /// Its tool calls
-    pub(super) tools: Tools,
+    pub tools: Tools,
 }
 
 /// More answers than any provider gives; what a peer sends beyond is refused
@@ -23,11 +23,7 @@ const MAX_CHOICES: usize = 1024;
 
 impl Choices {
     /// The answer of that number, with [`Finding::Opened`] if it is new; and whether it is new
-    pub(super) fn open(
-        &mut self,
-        index: u32,
-        findings: &mut Findings,
-    ) -> Result<(&mut Open, bool), Malformed> {
+    pub fn open(&mut self, index: u32, findings: &mut Findings) -> Result<(&mut Open, bool), Malformed> {
         let known = self.0.iter().position(|open| open.index == index);
         let at = match known {
             Some(at) => at,
@@ -44,7 +40,7 @@ impl Choices {
     }
 
     /// Marked once every answer seen is finished
-    pub(super) fn progress(&self) -> Progress {
+    pub fn progress(&self) -> Progress {
         let whole = !self.0.is_empty() && self.0.iter().all(|open| open.finished);
         if whole { Progress::Marked } else { Progress::Open }
     }

@@ -1,63 +1,124 @@
 //! The dialects behind one type, and what their events have in common.
 
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::anthropic::Anthropic;
+use super::cohere::Cohere;
+use super::definition::Definition;
 use super::findings::{Finding, Findings};
 use super::gemini::Gemini;
+use super::gemini_interactions::GeminiInteractions;
+use super::ollama::Ollama;
 use super::openai_chat::{DONE, OpenAiChat};
 use super::openai_responses::OpenAiResponses;
 use super::{Decode, Malformed, Progress, in_band_error};
+use super::{anthropic, cohere, gemini, gemini_interactions, ollama, openai_chat, openai_responses};
+use crate::framing::Framing;
 
 /// Names a dialect
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+///
+/// It serialises as its name. Only the names of our own dialects are read back.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// OpenAI Chat Completions, completions, and the servers compatible with them
-    #[serde(rename = "openai-chat")]
+    /// OpenAI Chat Completions and the servers compatible with it
     OpenAiChat,
+    /// OpenAI completions: fill-in-the-middle and prefix completion
+    OpenAiCompletions,
     /// OpenAI Responses
-    #[serde(rename = "openai-responses")]
     OpenAiResponses,
     /// Anthropic Messages
-    #[serde(rename = "anthropic")]
     Anthropic,
     /// Gemini `streamGenerateContent`
-    #[serde(rename = "gemini")]
     Gemini,
+    /// Gemini Interactions
+    GeminiInteractions,
+    /// Ollama's own `/api/chat` and `/api/generate`
+    Ollama,
+    /// Cohere v2 chat
+    Cohere,
+    /// A dialect of another crate (see [how to add one](super#adding-a-dialect))
+    Custom(&'static Definition),
 }
 
 impl Dialect {
-    /// Every dialect
-    pub const ALL: [Self; 4] = [Self::OpenAiChat, Self::OpenAiResponses, Self::Anthropic, Self::Gemini];
+    /// Every dialect of ours
+    pub const ALL: [Self; 8] = [
+        Self::OpenAiChat,
+        Self::OpenAiCompletions,
+        Self::OpenAiResponses,
+        Self::Anthropic,
+        Self::Gemini,
+        Self::GeminiInteractions,
+        Self::Ollama,
+        Self::Cohere,
+    ];
+
+    /// What there is to know of it besides what its events mean
+    pub const fn definition(self) -> &'static Definition {
+        match self {
+            Self::OpenAiChat => &openai_chat::DEFINITION,
+            Self::OpenAiCompletions => &openai_chat::COMPLETIONS,
+            Self::OpenAiResponses => &openai_responses::DEFINITION,
+            Self::Anthropic => &anthropic::DEFINITION,
+            Self::Gemini => &gemini::DEFINITION,
+            Self::GeminiInteractions => &gemini_interactions::DEFINITION,
+            Self::Ollama => &ollama::DEFINITION,
+            Self::Cohere => &cohere::DEFINITION,
+            Self::Custom(definition) => definition,
+        }
+    }
 
     /// The dialect's name, as it appears in configuration and messages
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::OpenAiChat => "openai-chat",
-            Self::OpenAiResponses => "openai-responses",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-        }
+        self.definition().name
     }
 
     /// Whether its streams have a sentinel; one without ends with its body
     pub const fn has_sentinel(self) -> bool {
-        match self {
-            Self::OpenAiChat | Self::OpenAiResponses | Self::Anthropic => true,
-            Self::Gemini => false,
-        }
+        self.definition().has_sentinel
     }
 
-    /// The dialect of that name, if there is one
+    /// How a body with this `Content-Type` is framed, that answers a request for a stream; `None` for
+    /// one JSON document
+    pub fn framing(self, content_type: Option<&str>) -> Option<Framing> {
+        self.definition().framing(content_type)
+    }
+
+    /// The dialect of ours with that name, if there is one
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dialect| dialect.name() == name)
+    }
+}
+
+impl fmt::Debug for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for Dialect {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Dialect {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = Cow::<'de, str>::deserialize(deserializer)?;
+        Self::from_name(&name).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            de::Error::custom(format_args!("unknown dialect `{name}`, expected one of {names}"))
+        })
     }
 }
 
 /// Decodes the events of one answer, in whichever dialect
 #[derive(Debug)]
 pub enum Decoder {
-    /// OpenAI Chat Completions, completions, and the servers compatible with them
+    /// OpenAI Chat Completions and completions, and the servers compatible with them
     OpenAiChat(OpenAiChat),
     /// OpenAI Responses
     OpenAiResponses(OpenAiResponses),
@@ -65,17 +126,36 @@ pub enum Decoder {
     Anthropic(Anthropic),
     /// Gemini `streamGenerateContent`
     Gemini(Gemini),
+    /// Gemini Interactions
+    GeminiInteractions(GeminiInteractions),
+    /// Ollama
+    Ollama(Ollama),
+    /// Cohere v2 chat
+    Cohere(Cohere),
+    /// A dialect of another crate
+    Custom(Box<dyn Decode>),
+}
+
+/// Does the same with the decoder of each variant
+macro_rules! dispatch {
+    ($self:expr, $decoder:ident => $call:expr) => {
+        match $self {
+            Decoder::OpenAiChat($decoder) => $call,
+            Decoder::OpenAiResponses($decoder) => $call,
+            Decoder::Anthropic($decoder) => $call,
+            Decoder::Gemini($decoder) => $call,
+            Decoder::GeminiInteractions($decoder) => $call,
+            Decoder::Ollama($decoder) => $call,
+            Decoder::Cohere($decoder) => $call,
+            Decoder::Custom($decoder) => $call,
+        }
+    };
 }
 
 impl Decoder {
     /// A decoder that has seen nothing yet
     pub fn new(dialect: Dialect) -> Self {
-        match dialect {
-            Dialect::OpenAiChat => Self::OpenAiChat(OpenAiChat::default()),
-            Dialect::OpenAiResponses => Self::OpenAiResponses(OpenAiResponses::default()),
-            Dialect::Anthropic => Self::Anthropic(Anthropic::default()),
-            Dialect::Gemini => Self::Gemini(Gemini::default()),
-        }
+        (dialect.definition().decoder)()
     }
 }
 
@@ -95,35 +175,20 @@ impl Decode for Decoder {
             findings.push(Finding::Error(in_band_error(payload)));
             return Ok(());
         }
-        match self {
-            Self::OpenAiChat(decoder) => decoder.event(name, data, findings),
-            // Gateways end streams of every dialect with it; only in Chat does it mean anything.
-            _ if payload == DONE => {
-                findings.skipped += 1;
-                Ok(())
-            }
-            Self::OpenAiResponses(decoder) => decoder.event(name, data, findings),
-            Self::Anthropic(decoder) => decoder.event(name, data, findings),
-            Self::Gemini(decoder) => decoder.event(name, data, findings),
+        // Gateways end streams of every dialect with it; of ours, it means something in one only.
+        if payload == DONE && !matches!(self, Self::OpenAiChat(_) | Self::Custom(_)) {
+            findings.skipped += 1;
+            return Ok(());
         }
+        dispatch!(self, decoder => decoder.event(name, data, findings))
     }
 
     fn unary(&mut self, body: &str, findings: &mut Findings) -> Result<(), Malformed> {
-        match self {
-            Self::OpenAiChat(decoder) => decoder.unary(body, findings),
-            Self::OpenAiResponses(decoder) => decoder.unary(body, findings),
-            Self::Anthropic(decoder) => decoder.unary(body, findings),
-            Self::Gemini(decoder) => decoder.unary(body, findings),
-        }
+        dispatch!(self, decoder => decoder.unary(body, findings))
     }
 
     fn progress(&self) -> Progress {
-        match self {
-            Self::OpenAiChat(decoder) => decoder.progress(),
-            Self::OpenAiResponses(decoder) => decoder.progress(),
-            Self::Anthropic(decoder) => decoder.progress(),
-            Self::Gemini(decoder) => decoder.progress(),
-        }
+        dispatch!(self, decoder => decoder.progress())
     }
 }
 
@@ -134,12 +199,17 @@ mod tests {
     use super::*;
 
     /// One event of each dialect with everything that the decoders look at
-    const RICH: [&str; 5] = [
+    const RICH: [&str; 10] = [
         r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{"content":"a\u00e9","reasoning":"r","refusal":"n","tool_calls":[{"index":0,"id":"t","function":{"name":"f","arguments":"{\"a\""}},{"custom":{"name":"g","input":{}}}]},"finish_reason":"stop"},{"text":"b"}],"usage":{"prompt_tokens":5}}"#,
         r#"{"type":"response.completed","response":{"id":"r","status":"completed","output":[{"type":"message","content":[{"text":"a"},{"refusal":"n"}]},{"type":"function_call","call_id":"t","name":"f","arguments":"{}"},{"type":"reasoning","summary":[{"text":"s"}]}],"usage":{"input_tokens":5},"error":null}}"#,
         r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"f","input":{"a":[1,"\n"]}}}"#,
         r#"{"type":"message_start","message":{"id":"m","content":[],"usage":{"input_tokens":5,"output_tokens":null}}}"#,
         r#"{"candidates":[{"content":{"parts":[{"text":"a","thought":true},{"functionCall":{"name":"f","args":{"x":1}}}]},"finishReason":"STOP"}],"promptFeedback":{"blockReason":"X"},"error":{"code":429,"message":"no"}}"#,
+        r#"{"event_type":"step.start","index":0,"step":{"type":"function_call","id":"t","name":"f","arguments":{},"content":[{"text":"a"}],"summary":[{"text":"s"}],"annotations":[1]}}"#,
+        r#"{"id":"i","model":"m","status":"completed","steps":[{"type":"model_output","content":[{"text":"a"}]},{"type":"x_call","arguments":{"a":1}}],"outputs":[{"type":"text","text":"b"}],"usage":{"total_input_tokens":5}}"#,
+        r#"{"model":"m","message":{"content":"a\n","thinking":"r","tool_calls":[{"id":"t","function":{"name":"f","arguments":{"a":1}}}]},"response":"b","done":true,"done_reason":"stop","eval_count":2}"#,
+        r#"{"type":"tool-call-start","id":"c","index":0,"delta":{"message":{"content":{"text":"a","thinking":"r"},"tool_plan":"p","tool_calls":{"id":"t","function":{"name":"f","arguments":"{"}}},"finish_reason":"COMPLETE","usage":{"tokens":{"input_tokens":5}}}}"#,
+        r#"{"id":"c","message":{"content":[{"text":"a"},{"thinking":"r"}],"tool_plan":"p","tool_calls":[{"id":"t","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"COMPLETE","usage":{"billed_units":{"input_tokens":5}}}"#,
     ];
 
     #[test]
@@ -151,6 +221,32 @@ mod tests {
             assert_eq!(serde_json::from_str::<Dialect>(&json).unwrap(), dialect);
         }
         assert_eq!(Dialect::from_name("openai"), None);
+        let error = serde_json::from_str::<Dialect>("\"openai\"").unwrap_err().to_string();
+        assert!(error.starts_with("unknown dialect `openai`, expected one of openai-chat, "), "{error}");
+    }
+
+    #[test]
+    fn what_all_dialects_have_in_common() {
+        for dialect in Dialect::ALL {
+            let mut findings = Findings::default();
+            let mut decoder = Decoder::new(dialect);
+            for nothing in ["", " ", "null", ": ping"] {
+                decoder.event("message", nothing, &mut findings).unwrap();
+            }
+            assert_eq!((findings.skipped, findings.is_empty()), (2, true), "{dialect:?}");
+            decoder.event("message", DONE, &mut findings).unwrap();
+            let is_sentinel = matches!(dialect, Dialect::OpenAiChat | Dialect::OpenAiCompletions);
+            let progress = if is_sentinel { Progress::Ended } else { Progress::Open };
+            assert_eq!((decoder.progress(), findings.is_empty()), (progress, true), "{dialect:?}");
+            decoder.event("error", r#"{"message":"no"}"#, &mut findings).unwrap();
+            assert!(matches!(findings.take(), Some(Finding::Error(_))), "{dialect:?}");
+        }
+    }
+
+    #[test]
+    fn decoders_may_move_between_threads() {
+        fn sendable<T: Send + Sync>() {}
+        sendable::<Decoder>();
     }
 
     proptest! {

@@ -77,7 +77,10 @@ pub enum Finding {
     Error(ProviderError),
     /// The provider refuses the prompt, with its word for why
     Blocked(String),
-    /// An event of a kind that this dialect does not know
+    /// Something that has no place in a turn, so the event goes to the consumer as it came
+    ///
+    /// An event of a kind that the dialect does not know, or one with citations, which every
+    /// provider gives in a form of its own. Comes after what else is found in the event.
     Unknown,
 }
 
@@ -90,11 +93,11 @@ pub struct Span {
 }
 
 impl Span {
-    /// Where `text`, which is part of `data`, lies
-    fn within(data: &str, text: &str) -> Self {
-        let start = text.as_ptr() as usize - data.as_ptr() as usize;
-        debug_assert!(data.get(start..start + text.len()) == Some(text), "text of another event");
-        Self { start, end: start + text.len(), scratch: false }
+    /// Where `text` lies in `data`, if it is part of it
+    fn within(data: &str, text: &str) -> Option<Self> {
+        let start = (text.as_ptr() as usize).checked_sub(data.as_ptr() as usize)?;
+        let end = start + text.len();
+        (end <= data.len()).then_some(Self { start, end, scratch: false })
     }
 }
 
@@ -147,11 +150,11 @@ impl Findings {
         self.queue.push(finding);
     }
 
-    /// Where the string `text` of the event's `data` lies, unescaped into the scratch if it must be
+    /// Where the string `text` lies: in the event's `data`, or in the scratch if it is escaped there
     pub fn span(&mut self, data: &str, text: JsonStr<'_>) -> Span {
         match text.plain() {
             Some("") => Span::default(),
-            Some(plain) => Span::within(data, plain),
+            Some(plain) => self.part(data, plain),
             None => {
                 let start = self.scratch.len();
                 text.unescape_into(&mut self.scratch);
@@ -173,12 +176,16 @@ impl Findings {
     /// They come as a string that holds JSON or, from some servers, as the JSON itself.
     pub fn push_arguments(&mut self, data: &str, choice: u32, index: u32, raw: &RawValue) {
         let fragment = match raw.get().as_bytes().first() {
-            Some(b'{' | b'[') => Span::within(data, raw.get()),
+            Some(b'{' | b'[') => self.part(data, raw.get()),
             _ => self.span(data, JsonStr::from_raw(raw)),
         };
         if fragment.start < fragment.end {
             self.push(Finding::ToolArguments { choice, index, fragment });
         }
+    }
+
+    fn part(&mut self, data: &str, text: &str) -> Span {
+        Span::within(data, text).unwrap_or_else(|| self.owned(text))
     }
 
     /// A span of a string that does not lie in the event's data

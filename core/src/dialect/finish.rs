@@ -60,7 +60,7 @@ pub fn ending(turn: &Turn) -> Ending {
 ///
 /// Returns whether the choice is finished. An empty word finishes nothing: some servers send it in
 /// every chunk.
-pub(super) fn push(
+pub fn push(
     findings: &mut Findings,
     data: &str,
     choice: u32,
@@ -82,7 +82,7 @@ pub(super) fn push(
 }
 
 /// Whether a finish reason reports a failure
-pub(super) fn word_is_error(word: JsonStr<'_>) -> bool {
+pub fn word_is_error(word: JsonStr<'_>) -> bool {
     // No word of the table needs an escape.
     word.plain().is_some_and(|word| verdict(word) == Verdict::Error)
 }
@@ -96,8 +96,13 @@ const WORDS: &[(&str, Verdict)] = &[
     ("function_call", Verdict::Completed),
     ("STOP", Verdict::Completed),
     ("COMPLETE", Verdict::Completed),
+    // Cohere's words, which are those of the others in capitals.
+    ("STOP_SEQUENCE", Verdict::Completed),
+    ("TOOL_CALL", Verdict::Completed),
     // OpenAI Responses has no finish reason; its status is the word.
     ("completed", Verdict::Completed),
+    // Gemini Interactions: the caller's tools are to run.
+    ("requires_action", Verdict::Completed),
     ("length", Verdict::Incomplete),
     ("max_tokens", Verdict::Incomplete),
     ("content_filter", Verdict::Incomplete),
@@ -105,6 +110,9 @@ const WORDS: &[(&str, Verdict)] = &[
     ("pause_turn", Verdict::Incomplete),
     ("SAFETY", Verdict::Incomplete),
     ("RECITATION", Verdict::Incomplete),
+    // Cohere, and MAX_TOKENS of Gemini too.
+    ("MAX_TOKENS", Verdict::Incomplete),
+    ("TIMEOUT", Verdict::Incomplete),
     ("error", Verdict::Error),
     ("abort", Verdict::Error),
     ("MALFORMED_FUNCTION_CALL", Verdict::Error),
@@ -139,6 +147,17 @@ mod tests {
         assert_eq!(verdict("NEW_REASON_7"), Verdict::Incomplete);
         assert_eq!(verdict("MALFORMED_FUNCTION_CALL"), Verdict::Error);
         assert_eq!(verdict("abort"), Verdict::Error);
+        for (word, said) in [
+            ("COMPLETE", Verdict::Completed),
+            ("STOP_SEQUENCE", Verdict::Completed),
+            ("TOOL_CALL", Verdict::Completed),
+            ("MAX_TOKENS", Verdict::Incomplete),
+            ("TIMEOUT", Verdict::Incomplete),
+            ("ERROR", Verdict::Error),
+            ("requires_action", Verdict::Completed),
+        ] {
+            assert_eq!(verdict(word), said, "{word}");
+        }
     }
 
     #[test]

@@ -6,12 +6,23 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::choices::Choices;
+use super::definition::Definition;
 use super::few::Few;
 use super::findings::{Finding, Findings};
 use super::identity::Identity;
 use super::json::{self, JsonStr};
 use super::tools::Fragment;
-use super::{Decode, Malformed, Progress, finish, in_band_error, provider_error, usage};
+use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, provider_error, usage};
+use crate::framing::Framing;
+
+/// The definition
+pub const DEFINITION: Definition = Definition {
+    name: "gemini",
+    framing: Framing::Sse,
+    framing_of_json: Some(Framing::JsonArray),
+    has_sentinel: false,
+    decoder: || Decoder::Gemini(Gemini::default()),
+};
 
 /// Decodes generated content
 #[derive(Debug, Default)]
@@ -57,7 +68,7 @@ impl Gemini {
         if !blocked.is_empty() {
             findings.push(Finding::Blocked(blocked.to_string()));
         }
-        if json::reports_error(response.error) {
+        if json::says_something(response.error) {
             findings.push(Finding::Error(in_band_error(object)));
         } else if says_nothing {
             findings.push(provider_error::from_raw(object).map_or(Finding::Unknown, Finding::Error));
@@ -92,6 +103,11 @@ impl Gemini {
             }
         }
         let Candidate { finish_reason, finish_message, .. } = *candidate;
+        let cited = json::says_something(candidate.grounding_metadata)
+            || json::says_something(candidate.citation_metadata);
+        if cited {
+            findings.push(Finding::Unknown);
+        }
         open.finished |= finish::push(findings, data, choice, finish_reason, finish_message);
         Ok(())
     }
@@ -128,6 +144,8 @@ struct Candidate<'a> {
     finish_reason: JsonStr<'a>,
     #[serde(default)]
     finish_message: JsonStr<'a>,
+    grounding_metadata: Option<&'a RawValue>,
+    citation_metadata: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]

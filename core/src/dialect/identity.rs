@@ -7,14 +7,14 @@ use super::json::JsonStr;
 ///
 /// Ids of chunks change within one answer on some servers; they are informational.
 #[derive(Debug, Default)]
-pub(super) struct Identity {
+pub struct Identity {
     has_id: bool,
     has_model: bool,
 }
 
 impl Identity {
     /// Adds a [`Finding::Identity`] with whatever of the two is new
-    pub(super) fn push(&mut self, data: &str, id: JsonStr<'_>, model: JsonStr<'_>, findings: &mut Findings) {
+    pub fn push(&mut self, data: &str, id: JsonStr<'_>, model: JsonStr<'_>, findings: &mut Findings) {
         let id = if self.has_id { JsonStr::default() } else { id };
         let model = if self.has_model { JsonStr::default() } else { model };
         if id.is_empty() && model.is_empty() {

@@ -1,5 +1,10 @@
 //! Strings of a JSON document without copying them.
 
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -41,6 +46,11 @@ impl<'a> JsonStr<'a> {
         Self(self.0.strip_prefix(prefix).unwrap_or(self.0))
     }
 
+    /// What precedes `suffix`, if the string ends with it in its escaped form, or the string itself
+    pub fn before(self, suffix: &str) -> Self {
+        Self(self.0.strip_suffix(suffix).unwrap_or(self.0))
+    }
+
     /// The whole number that the string or the JSON number is, if it is one and not negative
     pub fn number(self) -> Option<u64> {
         self.0.parse().ok()
@@ -62,8 +72,8 @@ impl<'a> JsonStr<'a> {
 }
 
 /// The string itself, unescaped
-impl std::fmt::Display for JsonStr<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for JsonStr<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = String::new();
         self.unescape_into(&mut out);
         f.write_str(&out)
@@ -86,6 +96,83 @@ impl<'a> JsonStr<'a> {
             Some(b'{' | b'[' | b'n') | None => Self(""),
             Some(_) => Self(text),
         }
+    }
+}
+
+/// A member that should be an object, of an event that may turn out to be of an unknown kind
+///
+/// So what it is matters only once it is asked for. Read in place: kept raw for later, nested
+/// members would cost an allocation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Member<T> {
+    /// Absent or null
+    #[default]
+    Absent,
+    /// An object
+    Object(T),
+    /// Something else
+    Other,
+}
+
+impl<T: Default> Member<T> {
+    /// The object; one without members where it is absent
+    ///
+    /// Errors: [`Malformed`] where it is something else.
+    pub fn object(self) -> Result<T, Malformed> {
+        match self {
+            Self::Absent => Ok(T::default()),
+            Self::Object(object) => Ok(object),
+            Self::Other => Err(Malformed { reason: "JSON of an unexpected shape: no object".to_owned() }),
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Member<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(MemberVisitor(PhantomData))
+    }
+}
+
+struct MemberVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for MemberVisitor<T> {
+    type Value = Member<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Member<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Member::Object)
+    }
+
+    fn visit_unit<E>(self) -> Result<Member<T>, E> {
+        Ok(Member::Absent)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Member<T>, A::Error> {
+        while elements.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Member::Other)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Member<T>, E> {
+        Ok(Member::Other)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Member<T>, E> {
+        Ok(Member::Other)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Member<T>, E> {
+        Ok(Member::Other)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Member<T>, E> {
+        Ok(Member::Other)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Member<T>, E> {
+        Ok(Member::Other)
     }
 }
 
@@ -117,7 +204,7 @@ pub fn each_object<'a>(
             Ok(())
         }
         _ => {
-            read::<serde::de::IgnoredAny>(data)?;
+            read::<IgnoredAny>(data)?;
             Err(Malformed { reason: "JSON, but not an object".to_owned() })
         }
     }
@@ -129,9 +216,9 @@ pub fn index(own: JsonStr<'_>, position: usize) -> u32 {
     own.unwrap_or_else(|| u32::try_from(position).unwrap_or(u32::MAX))
 }
 
-/// Whether an `error` member reports an error; some servers send it, empty, in every event
-pub fn reports_error(error: Option<&RawValue>) -> bool {
-    !matches!(error.map_or("null", RawValue::get), "null" | "false" | "{}" | "[]" | "\"\"")
+/// Whether a member such as `error` says something; some servers send it, empty, in every event
+pub fn says_something(member: Option<&RawValue>) -> bool {
+    !matches!(member.map_or("null", RawValue::get), "null" | "false" | "{}" | "[]" | "\"\"")
 }
 
 /// Whether a value is the empty string
@@ -206,6 +293,36 @@ mod tests {
             [string("504"), string(r#""504""#), string("-1"), string("5.0")].map(JsonStr::number),
             [Some(504), Some(504), None, None]
         );
+    }
+
+    #[test]
+    fn a_member_that_is_no_object_matters_once_it_is_asked_for() {
+        #[derive(Debug, Default, Deserialize, PartialEq)]
+        #[serde(default)]
+        struct Event<'a> {
+            #[serde(borrow)]
+            delta: Member<Delta<'a>>,
+            kind: JsonStr<'a>,
+        }
+        #[derive(Debug, Default, Deserialize, PartialEq)]
+        #[serde(default)]
+        struct Delta<'a> {
+            #[serde(borrow)]
+            text: JsonStr<'a>,
+        }
+        let delta = |delta: &str| {
+            let json = format!(r#"{{"delta":{delta},"kind":"k"}}"#);
+            let event = read::<Event<'_>>(&json).unwrap();
+            assert_eq!(event.kind.plain(), Some("k"), "{json}");
+            event.delta.object().map(|delta| delta.text.to_string())
+        };
+        assert_eq!(delta(r#"{"text":"a\n","other":[{"x":[1]}]}"#), Ok("a\n".to_owned()));
+        assert_eq!([delta("null"), delta("{}")], [Ok(String::new()), Ok(String::new())]);
+        assert_eq!(read::<Event<'_>>("{}").unwrap().delta, Member::Absent);
+        for other in [r#""a\u0041""#, r#"[1,[{"a":[]}]]"#, "true", "7", "-7", "0.5"] {
+            let reason = delta(other).unwrap_err().reason;
+            assert_eq!(reason, "JSON of an unexpected shape: no object", "{other}");
+        }
     }
 
     #[test]

@@ -2,47 +2,170 @@
 //!
 //! | file | dialect |
 //! |---|---|
-//! | [`openai_chat`] | OpenAI Chat Completions and the servers compatible with it |
+//! | [`openai_chat`] | OpenAI Chat Completions, completions, and the servers compatible with them |
 //! | [`openai_responses`] | OpenAI Responses |
 //! | [`anthropic`] | Anthropic Messages |
 //! | [`gemini`] | Gemini `streamGenerateContent` |
+//! | [`gemini_interactions`] | Gemini Interactions |
+//! | [`ollama`] | Ollama's own `/api/chat` and `/api/generate` |
+//! | [`cohere`] | Cohere v2 chat |
+//! | [`Definition`] | what is known of a dialect before any event came |
 //! | [`Decoder`] | the dialects behind one type, and what their events have in common |
 //! | [`findings`] | what a decoder finds in an event, as spans of its bytes |
 //! | [`few`] | a list that is nearly always of one element |
 //! | [`json`] | strings of a JSON document without copying them |
-//! | `identity` | which of the response's id and model are known |
-//! | `choices` | which answers have opened and finished |
-//! | `tools` | which tool call a fragment belongs to |
-//! | `usage` | what a provider counted |
+//! | [`identity`] | which of the response's id and model are known |
+//! | [`choices`] | which answers have opened and finished |
+//! | [`tools`] | which tool call a fragment belongs to |
+//! | [`blocks`] | the parts of an answer that open, grow and stop by number |
+//! | [`usage`] | what a provider counted |
 //! | [`finish`] | the finish-reason table |
 //! | [`provider_error`] | errors in a provider's own words, from bodies and from streams |
+//!
+//! # What has no place in a turn
+//!
+//! A turn holds text, reasoning, refusals, tool calls, finish reasons and usage. An event that says
+//! anything else goes to the consumer as it came, after its deltas ([`Finding::Unknown`]):
+//!
+//! - an event, block, item, step or delta of a kind that the dialect does not know, such as what a
+//!   provider's own tool found;
+//! - an event with citations, which every provider gives in a form of its own: `annotations` and
+//!   `citations` of OpenAI Chat and its like, `response.output_text.annotation.added`, Anthropic's
+//!   `citations_delta`, Gemini's grounding and citation metadata, annotations of Gemini Interactions,
+//!   Cohere's `citation-start`.
+//!
+//! Members that a dialect does not know, in an event that it knows, are passed over. A unary answer
+//! passes nothing on: its body is there as a whole.
+//!
+//! # Adding a dialect
+//!
+//! A dialect is one file: a [`Definition`], and a decoder, which is a struct with what must be
+//! remembered from event to event, the [`Decode`] of it, and structs for the members that are looked
+//! at. [`ollama`] is the one to copy. Another crate adds one in the same way and names it by
+//! [`Dialect::Custom`]:
+//!
+//! ```
+//! use serde::Deserialize;
+//! use steadfast::dialect::choices::Choices;
+//! use steadfast::dialect::findings::{Finding, Findings};
+//! use steadfast::dialect::json::{self, JsonStr};
+//! use steadfast::framing::Framing;
+//! use steadfast::dialect::{Decode, Decoder, Definition, Dialect, Malformed, Progress, finish};
+//!
+//! /// `{"say": "Hi"}`, and `{"stop": "end_turn"}` at the end
+//! static PARROT: Definition = Definition {
+//!     name: "parrot",
+//!     framing: Framing::Sse,
+//!     framing_of_json: None,
+//!     has_sentinel: true,
+//!     decoder: || Decoder::Custom(Box::new(Parrot::default())),
+//! };
+//!
+//! #[derive(Debug, Default)]
+//! struct Parrot {
+//!     choices: Choices,
+//!     ended: bool,
+//! }
+//!
+//! #[derive(Deserialize)]
+//! struct Line<'a> {
+//!     #[serde(borrow, default)]
+//!     say: JsonStr<'a>,
+//!     #[serde(default)]
+//!     stop: JsonStr<'a>,
+//! }
+//!
+//! impl Decode for Parrot {
+//!     fn event(&mut self, _name: &str, data: &str, findings: &mut Findings) -> Result<(), Malformed> {
+//!         let line = json::read::<Line<'_>>(data)?;
+//!         self.choices.open(0, findings)?;
+//!         findings.push_piece(data, line.say, |text| Finding::Text { choice: 0, text });
+//!         self.ended |= finish::push(findings, data, 0, line.stop, JsonStr::default());
+//!         Ok(())
+//!     }
+//!
+//!     fn unary(&mut self, body: &str, findings: &mut Findings) -> Result<(), Malformed> {
+//!         self.event("message", body, findings)
+//!     }
+//!
+//!     fn progress(&self) -> Progress {
+//!         if self.ended { Progress::Ended } else { Progress::Open }
+//!     }
+//! }
+//!
+//! let dialect = Dialect::Custom(&PARROT);
+//! assert_eq!(dialect.name(), "parrot");
+//! let (mut decoder, mut findings) = (Decoder::new(dialect), Findings::default());
+//! let mut text = String::new();
+//! for data in [r#"{"say":"Hell\u006f"}"#, ": not for the dialect", r#"{"say":"!","stop":"end_turn"}"#] {
+//!     decoder.event("message", data, &mut findings)?;
+//!     while let Some(finding) = findings.take().cloned() {
+//!         if let Finding::Text { text: piece, .. } = finding {
+//!             text.push_str(findings.resolve(data, piece));
+//!         }
+//!     }
+//!     findings.clear();
+//! }
+//! assert_eq!((&*text, decoder.progress()), ("Hello!", Progress::Ended));
+//! # Ok::<(), Malformed>(())
+//! ```
+//!
+//! The half hour goes into these:
+//!
+//! 1. Read members as [`json::JsonStr`], [`few::Few`] and `Option<&RawValue>`: nothing is copied, and
+//!    null, absence and a number in place of a string are all taken, as servers send them.
+//! 2. Give the end to [`Progress`]: `Marked` where the answer is whole but usage or a sentinel may
+//!    follow, `Ended` at the sentinel. Nothing else makes a call succeed.
+//! 3. Give finish reasons to [`finish::push`], whose table says what they mean; a word that is not in
+//!    it is an incomplete answer. An error inside the answer is a [`Finding::Error`], and
+//!    [`provider_error::from_raw`] reads most spellings.
+//! 4. Open every choice with [`choices::Choices`] and number tool calls with [`tools::Tools`] (or
+//!    [`blocks::Blocks`], where parts start and stop): they bound what a peer can make us hold, and
+//!    they know how fragments go astray.
+//! 5. Payloads that are empty, `null` or a comment, and events named `error`, do not reach a
+//!    decoder. `[DONE]` does: it is the sentinel, or to be passed over.
+//! 6. Play a recorded stream of the provider, and a unary answer, and compare the turns.
+//!
+//! A dialect of ours is moreover a variant of [`Dialect`] and of [`Decoder`], a line in the table
+//! above, and cases in the conformance data.
+//!
+//! [`Finding::Unknown`]: findings::Finding::Unknown
+//! [`Finding::Error`]: findings::Finding::Error
 
+#[cfg(test)]
+mod agreement;
 pub mod anthropic;
-mod choices;
+pub mod blocks;
+pub mod choices;
+pub mod cohere;
 mod decoder;
+mod definition;
 pub mod few;
 pub mod findings;
 pub mod finish;
 pub mod gemini;
-mod identity;
+pub mod gemini_interactions;
+pub mod identity;
 pub mod json;
+pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod provider_error;
 #[cfg(test)]
 mod testing;
-mod tools;
-mod usage;
+pub mod tools;
+pub mod usage;
 
 use crate::outcome::ProviderError;
 pub use decoder::{Decoder, Dialect};
+pub use definition::Definition;
 use findings::Findings;
 
 /// Decodes the events of one answer
 ///
 /// A decoder is fed each event of one response in order. It holds only what it needs to number
 /// tool calls and to know whether the turn has ended; the text goes out through [`Findings`].
-pub trait Decode {
+pub trait Decode: std::fmt::Debug + Send + Sync {
     /// Takes in one event: its SSE name (`"message"` where unset) and its data
     ///
     /// Errors: [`Malformed`] where the data is not what the dialect can be (rule STR-8).

@@ -3,22 +3,40 @@
 //! Azure, DeepSeek, Mistral, Groq, OpenRouter, vLLM, llama.cpp, LM Studio and others speak it with
 //! small differences; each that is known has a test.
 //!
+//! Completions, which serve fill-in-the-middle and prefix completion, have `text` in a choice where
+//! chat has a delta. Mistral answers fill-in-the-middle with chat's deltas, so the two dialects
+//! share one decoder, which reads both; only their names differ.
+//!
 //! Source: <https://platform.openai.com/docs/api-reference/chat-streaming>
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::choices::{Choices, Open};
+use super::definition::Definition;
 use super::few::Few;
 use super::findings::{Finding, Findings};
 use super::identity::Identity;
 use super::json::{self, JsonStr};
 use super::tools::Fragment;
-use super::{Decode, Malformed, Progress, finish, in_band_error, provider_error, usage};
+use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, provider_error, usage};
+use crate::framing::Framing;
 use crate::outcome::ToolKind;
 
 /// The sentinel
 pub(super) const DONE: &str = "[DONE]";
+
+/// The definition
+pub const DEFINITION: Definition = Definition {
+    name: "openai-chat",
+    framing: Framing::Sse,
+    framing_of_json: None,
+    has_sentinel: true,
+    decoder: || Decoder::OpenAiChat(OpenAiChat::default()),
+};
+
+/// The definition of completions
+pub const COMPLETIONS: Definition = Definition { name: "openai-completions", ..DEFINITION };
 
 /// Decodes chat completions and completions
 #[derive(Debug, Default)]
@@ -52,19 +70,25 @@ impl OpenAiChat {
     fn chunk(&mut self, data: &str, object: &str, findings: &mut Findings) -> Result<(), Malformed> {
         let chunk = json::read::<Chunk<'_>>(object)?;
         self.identity.push(data, chunk.id, chunk.model, findings);
-        let failed = json::reports_error(chunk.error);
+        let failed = json::says_something(chunk.error);
         for (position, choice) in chunk.choices.iter().enumerate() {
             self.choice(data, position, choice, failed, findings)?;
         }
-        let groq = chunk.x_groq.and_then(|groq| groq.usage);
-        let counted = chunk.usage.or(groq).and_then(|raw| usage::read(raw.get()));
+        let groq = chunk.x_groq.map_or(Ok(Groq::default()), |raw| json::read(raw.get()))?;
+        let counted = chunk.usage.or(groq.usage).and_then(|raw| usage::read(raw.get()));
+        let cited = json::says_something(chunk.citations);
         let says_nothing = chunk.choices.is_empty() && chunk.id.is_empty() && counted.is_none();
         if let Some(usage) = counted {
             findings.push(Finding::Usage(usage));
         }
+        if cited {
+            findings.push(Finding::Unknown);
+        }
         if failed {
             findings.push(Finding::Error(in_band_error(object)));
-        } else if says_nothing {
+        } else if let Some(raw) = chunk.x_groq.filter(|_| json::says_something(groq.error)) {
+            findings.push(Finding::Error(in_band_error(raw.get())));
+        } else if says_nothing && !cited {
             // vLLM once sent its errors flat, as the whole event.
             findings.push(provider_error::from_raw(object).map_or(Finding::Unknown, Finding::Error));
         }
@@ -127,6 +151,9 @@ fn message(
     if let Some(Function { name, arguments }) = said.function_call {
         open.tools.take(data, findings, choice, Fragment { name, arguments, ..Fragment::default() })?;
     }
+    if json::says_something(said.annotations) {
+        findings.push(Finding::Unknown);
+    }
     Ok(())
 }
 
@@ -170,14 +197,16 @@ struct Chunk<'a> {
     #[serde(default)]
     choices: Few<Choice<'a>>,
     usage: Option<&'a RawValue>,
-    x_groq: Option<Groq<'a>>,
+    x_groq: Option<&'a RawValue>,
+    citations: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Default, Deserialize)]
 struct Groq<'a> {
     #[serde(borrow)]
     usage: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -205,6 +234,7 @@ struct Message<'a> {
     #[serde(default)]
     tool_calls: Few<ToolCall<'a>>,
     function_call: Option<Function<'a>>,
+    annotations: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]

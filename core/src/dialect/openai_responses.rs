@@ -8,15 +8,26 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::definition::Definition;
 use super::few::Few;
 use super::findings::{Finding, Findings};
 use super::identity::Identity;
 use super::json::{self, JsonStr};
 use super::provider_error;
 use super::tools::{Fragment, Tools};
-use super::{Decode, Malformed, Progress, finish, in_band_error, usage};
+use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, usage};
+use crate::framing::Framing;
 use crate::outcome::ProviderError;
 use crate::outcome::ToolKind;
+
+/// The definition
+pub const DEFINITION: Definition = Definition {
+    name: "openai-responses",
+    framing: Framing::Sse,
+    framing_of_json: None,
+    has_sentinel: true,
+    decoder: || Decoder::OpenAiResponses(OpenAiResponses::default()),
+};
 
 /// Decodes responses
 #[derive(Debug, Default)]
@@ -76,7 +87,7 @@ impl Decode for OpenAiResponses {
 impl OpenAiResponses {
     fn response_event(&mut self, data: &str, object: &str, findings: &mut Findings) -> Result<(), Malformed> {
         let event = json::read::<Event<'_>>(object)?;
-        if json::reports_error(event.error) || event.kind.is("error") {
+        if json::says_something(event.error) || event.kind.is("error") {
             findings.push(Finding::Error(in_band_error(object)));
             return Ok(());
         }
@@ -105,7 +116,13 @@ impl OpenAiResponses {
                 self.open(findings);
                 let Some(raw) = event.item else { return Ok(()) };
                 let output = json::read::<Output<'_>>(raw.get())?;
-                let Some(kind) = output.kind() else { return Ok(()) };
+                let Some(kind) = output.kind() else {
+                    // What was added comes again, whole, when it is done.
+                    if known == "output_item.done" {
+                        findings.push(Finding::Unknown);
+                    }
+                    return Ok(());
+                };
                 let at = self.item(event.output_index(), kind)?;
                 self.head(data, at, &output, findings)?;
                 if known == "output_item.done" {
@@ -264,7 +281,7 @@ impl OpenAiResponses {
         findings: &mut Findings,
     ) -> Result<(), Malformed> {
         self.identity.push(data, response.id, response.model, findings);
-        if response.status.is("failed") || json::reports_error(response.error) {
+        if response.status.is("failed") || json::says_something(response.error) {
             let error = provider_error::from_raw(raw).unwrap_or_else(|| ProviderError {
                 kind: Some("response.failed".to_owned()),
                 ..ProviderError::default()
@@ -312,7 +329,6 @@ const SILENT: &[&str] = &[
     "content_part.added",
     "content_part.done",
     "output_text.done",
-    "output_text.annotation.added",
     "refusal.done",
     "reasoning_part.added",
     "reasoning_part.done",

@@ -14,6 +14,7 @@ pub(super) struct Played {
     pub(super) errors: Vec<ProviderError>,
     pub(super) blocked: Option<String>,
     pub(super) opened: usize,
+    pub(super) identities: usize,
     pub(super) unknown: usize,
     pub(super) skipped: u64,
 }
@@ -84,6 +85,7 @@ fn run<E: Data + Copy>(
         errors: Vec::new(),
         blocked: None,
         opened: 0,
+        identities: 0,
         unknown: 0,
         skipped: 0,
     };
@@ -102,11 +104,9 @@ fn run<E: Data + Copy>(
                 Finding::Error(error) => played.errors.push(error),
                 Finding::Blocked(reason) => played.blocked = Some(reason),
                 Finding::Opened { .. } => played.opened += 1,
+                Finding::Identity { .. } => played.identities += 1,
                 Finding::Unknown => played.unknown += 1,
-                Finding::ToolCall { .. }
-                | Finding::Finish { .. }
-                | Finding::Identity { .. }
-                | Finding::Usage(_) => {}
+                Finding::ToolCall { .. } | Finding::Finish { .. } | Finding::Usage(_) => {}
             }
         }
         findings.clear();

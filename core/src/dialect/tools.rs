@@ -9,20 +9,24 @@ use crate::outcome::ToolKind;
 
 /// The tool calls of one answer, numbered in the order in which they open
 #[derive(Debug, Default)]
-pub(super) struct Tools {
+pub struct Tools {
     calls: Vec<Call>,
     last: u32,
 }
 
 /// A piece of a tool call; everything but the piece itself may be missing
 #[derive(Clone, Copy, Default)]
-pub(super) struct Fragment<'a> {
+pub struct Fragment<'a> {
     /// The provider's own number of the call
-    pub(super) key: Option<u32>,
-    pub(super) kind: ToolKind,
-    pub(super) id: JsonStr<'a>,
-    pub(super) name: JsonStr<'a>,
-    pub(super) arguments: Option<&'a RawValue>,
+    pub key: Option<u32>,
+    /// Who runs the tool, and on what
+    pub kind: ToolKind,
+    /// The provider's id of the call
+    pub id: JsonStr<'a>,
+    /// The tool's name
+    pub name: JsonStr<'a>,
+    /// Arguments, or a piece of them
+    pub arguments: Option<&'a RawValue>,
 }
 
 #[derive(Debug)]
@@ -40,7 +44,7 @@ impl Tools {
     /// Takes in a fragment: opens the call that it is the first of, and adds its arguments
     ///
     /// Errors: [`Malformed`] past the cap on calls.
-    pub(super) fn take(
+    pub fn take(
         &mut self,
         data: &str,
         findings: &mut Findings,
@@ -74,7 +78,7 @@ impl Tools {
     /// Opens a call, whatever came before, without its arguments; returns its number
     ///
     /// Errors: [`Malformed`] past the cap on calls.
-    pub(super) fn open(
+    pub fn open(
         &mut self,
         data: &str,
         findings: &mut Findings,

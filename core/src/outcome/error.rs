@@ -9,6 +9,8 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::Turn;
+use crate::content::{ContentError, Unsupported};
+use crate::framing::FramingError;
 use crate::http1::Http1Error;
 use crate::machine::IoFailure;
 
@@ -251,6 +253,9 @@ pub enum ProtocolError {
         /// The cap in bytes
         limit: usize,
     },
+    /// The body cannot be cut into events
+    #[error(transparent)]
+    Framing(#[from] FramingError),
     /// A unary body, or the answer assembled from a stream, was larger than `max_body_bytes`
     #[error("the answer is larger than max_body_bytes ({limit})")]
     BodyTooLarge {
@@ -265,9 +270,12 @@ pub enum ProtocolError {
         /// The beginning of the body
         snippet: String,
     },
-    /// The body is compressed in a way that was not asked for
-    #[error("the response is encoded as {0}, which was not asked for")]
-    ContentEncoding(String),
+    /// The body is compressed, unasked, in a way that cannot be undone here
+    #[error(transparent)]
+    ContentEncoding(#[from] Unsupported),
+    /// The body is not what its content coding says
+    #[error(transparent)]
+    Content(#[from] ContentError),
     /// An event, or the body, is not what the dialect allows
     #[error("{reason}: {snippet:?}")]
     Malformed {

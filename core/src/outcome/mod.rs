@@ -10,6 +10,8 @@ mod error;
 mod timeline;
 mod turn;
 
+use std::fmt;
+
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use serde::Serialize;
@@ -51,7 +53,10 @@ impl Outcome {
 }
 
 /// An answer that ended as the provider meant it to
-#[derive(Clone, Debug)]
+///
+/// Its debug form leaves out the body and what the header fields say: cookies are secrets, and some
+/// servers echo keys.
+#[derive(Clone)]
 pub struct Completion {
     /// Whether the answer is whole
     pub ending: Ending,
@@ -63,6 +68,17 @@ pub struct Completion {
     pub headers: HeaderMap,
     /// The body of a unary call as it came; empty for a stream
     pub body: Bytes,
+}
+
+impl fmt::Debug for Completion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Completion")
+            .field("ending", &self.ending)
+            .field("turn", &self.turn)
+            .field("status", &self.status)
+            .field("body_bytes", &self.body.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// How an answer ended (rules END-6 and STR-11)

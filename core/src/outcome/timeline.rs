@@ -190,7 +190,7 @@ pub enum Note {
     NoiseAfterEnd,
     /// The last event had no blank line after it, and was whole
     TailTaken,
-    /// A payload was a comment in the guise of data, or `null`
+    /// A payload was a comment in the guise of data, `null`, or the sentinel of another dialect
     PayloadSkipped,
     /// The body of an error answer did not come whole
     ErrorBodyCut,

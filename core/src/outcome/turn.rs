@@ -212,12 +212,32 @@ impl Choice {
             && self.tool_calls.is_empty()
     }
 
-    /// The tool call at that position; calls are numbered without gaps by the decoders
+    /// The tool call at that position, made if it is the next one
+    ///
+    /// Decoders number calls without gaps. Beyond the next one it is the next one all the same, so
+    /// that a careless decoder does not let a peer say how much we hold.
     fn tool_call_mut(&mut self, index: u32) -> &mut ToolCall {
-        let index = index as usize;
-        while self.tool_calls.len() <= index {
+        let index = (index as usize).min(self.tool_calls.len());
+        if index == self.tool_calls.len() {
             self.tool_calls.push(ToolCall::default());
         }
         &mut self.tool_calls[index]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_call_far_beyond_the_others_is_the_next_one() {
+        let mut turn = Turn::default();
+        for index in [0, u32::MAX] {
+            let kind = ToolKind::Function;
+            turn.apply(&Delta::ToolCall { choice: 0, index, kind, id: "t", name: "f" });
+        }
+        turn.apply(&Delta::ToolArguments { choice: 0, index: 1, fragment: "{}" });
+        let arguments: Vec<_> = turn.choices[0].tool_calls.iter().map(|call| &*call.arguments).collect();
+        assert_eq!(arguments, ["", "{}"]);
     }
 }

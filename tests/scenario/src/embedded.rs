@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use crate::parse;
 use crate::scenario::Scenario;
 
 macro_rules! files {
@@ -132,6 +133,15 @@ pub fn all() -> &'static [Scenario] {
 /// As [`all`].
 pub fn find(name: &str) -> Option<&'static Scenario> {
     all().iter().find(|scenario| scenario.name() == name)
+}
+
+/// The known name that is most like `name`, for a message that it is not known
+///
+/// # Panics
+///
+/// As [`all`].
+pub fn nearest(name: &str) -> &'static str {
+    parse::nearest(name, all().iter().map(Scenario::name))
 }
 
 /// The names and texts of those files, sorted by name

@@ -19,7 +19,7 @@ mod parse;
 pub mod scenario;
 pub mod script;
 
-pub use embedded::{all, find, sources};
+pub use embedded::{all, find, nearest, sources};
 pub use observed::{Mismatch, Observed, Tally};
 pub use parse::{ParseError, Problem};
 pub use scenario::{Billing, Call, Cancel, Consumer, Dialect, End, Expect, Phase, Scenario, Seen, Shape};

@@ -41,6 +41,11 @@ fn the_list_is_the_folder() {
 }
 
 #[test]
+fn a_name_that_is_not_known_has_a_nearest_one() {
+    assert_eq!(crate::nearest("stream-mute-after-dleta"), "stream-mute-after-delta");
+}
+
+#[test]
 fn every_file_parses_under_its_own_name() {
     for (name, text) in sources() {
         let scenario = Scenario::parse(text).unwrap_or_else(|error| panic!("{error}"));

@@ -1,1 +1,21 @@
-//! Calls played at exact instants.
+//! The call machine at exact instants, under virtual time.
+//!
+//! `play` is the driver, `record` what it saw and the invariants that hold for every call, `wire`
+//! what servers send. The other files are the tests, by theme.
+
+mod play;
+mod record;
+mod wire;
+
+mod backpressure;
+mod cancel;
+mod connect;
+mod facts;
+mod misuse;
+mod refused;
+mod retries;
+mod secrets;
+mod states;
+mod streams;
+mod terminal;
+mod ties;

@@ -83,6 +83,16 @@ fn f08_new_deltas_and_events_pass() {
 }
 
 #[test]
+fn citations_pass_as_they_came() {
+    let cited =
+        delta(0, r#"{"type":"citations_delta","citation":{"type":"char_location","cited_text":"a"}}"#);
+    let found = r#"{"type":"content_block_start","index":1,"content_block":{"type":"web_search_tool_result","tool_use_id":"s","content":[]}}"#;
+    let events = [START, BLOCK, &text("Hi"), &cited, BLOCK_STOP, found, &end("end_turn"), STOP];
+    let played = play(MESSAGES, &events);
+    assert_eq!((played.turn.text(), played.unknown, played.ending()), ("Hi", 2, Ending::Completed));
+}
+
+#[test]
 fn f09_the_type_in_the_json_wins_except_over_an_event_named_error() {
     let events = [START, BLOCK, &text("Hi"), BLOCK_STOP, &end("end_turn"), STOP];
     assert_eq!(play(MESSAGES, &events).ending(), Ending::Completed);
@@ -186,8 +196,11 @@ fn thinking_is_reasoning_and_an_early_text_counts() {
 #[test]
 fn a_message_that_starts_over_keeps_what_came_before() {
     let again = START.replace("m1", "m2");
-    let played =
-        play(MESSAGES, &[START, BLOCK, &text("a"), &again, BLOCK, &text("b"), BLOCK_STOP, &end("end_turn")]);
+    let left_open = BLOCK.replace(r#""index":0"#, r#""index":1"#);
+    let played = play(
+        MESSAGES,
+        &[START, BLOCK, &text("a"), &left_open, &again, BLOCK, &text("b"), BLOCK_STOP, &end("end_turn")],
+    );
     assert_eq!((played.turn.text(), played.turn.id.as_deref(), played.opened), ("ab", Some("m1"), 1));
     assert_eq!(played.last(), Progress::Marked);
 }

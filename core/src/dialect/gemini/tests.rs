@@ -122,6 +122,20 @@ fn thoughts_and_function_calls() {
 }
 
 #[test]
+fn citations_pass_as_they_came() {
+    let cited = |member: &str| content("Hi").replace("]}}]}", &format!("]}},{member}}}]}}"));
+    let played = play(
+        GEMINI,
+        &[
+            &cited(r#""groundingMetadata":{"webSearchQueries":["q"]}"#),
+            &cited(r#""citationMetadata":{"citationSources":[{"uri":"u"}]}"#),
+            &cited(r#""groundingMetadata":{},"citationMetadata":null"#),
+        ],
+    );
+    assert_eq!((played.turn.text(), played.unknown), ("HiHiHi", 2));
+}
+
+#[test]
 fn every_candidate_must_finish() {
     let both = r#"{"candidates":[{"index":0,"finishReason":"STOP"},{"index":1,"content":{"parts":[{"text":"b"}]}}]}"#;
     let last = r#"{"candidates":[{"index":1,"finishReason":"SAFETY"}]}"#;

@@ -1,4 +1,4 @@
-use super::super::Dialect::OpenAiChat as CHAT;
+use super::super::Dialect::{OpenAiChat as CHAT, OpenAiCompletions as COMPLETIONS};
 use super::super::finish::Ending;
 use super::super::testing::{malformed, play, play_named, play_unary};
 use super::*;
@@ -77,7 +77,8 @@ fn a_whole_body_gives_what_its_stream_would() {
 #[test]
 fn c08_a_sentinel_alone_is_no_answer() {
     assert_eq!(play(CHAT, &[DONE]).ending(), Ending::Empty);
-    assert_eq!(play(CHAT, &[USAGE, DONE]).ending(), Ending::Empty);
+    let counted = play(CHAT, &[USAGE, DONE]);
+    assert_eq!((counted.ending(), counted.progress[0]), (Ending::Empty, Progress::Open));
     let role = r#"{"choices":[{"index":0,"delta":{"role":"assistant"},"finish_reason":null}]}"#;
     let played = play(CHAT, &[role, &finish("stop"), DONE]);
     assert_eq!((played.turn.text(), played.ending()), ("", Ending::Completed));
@@ -222,6 +223,7 @@ fn d22_ids_may_change_and_a_delta_wins_over_a_message() {
         ],
     );
     assert_eq!((played.turn.text(), played.turn.id.as_deref()), ("Hi", Some("c.1")));
+    assert_eq!(played.identities, 1);
     assert_eq!(played.ending(), Ending::Completed);
 }
 
@@ -270,14 +272,131 @@ fn reasoning_is_said_once_under_either_name() {
 #[test]
 fn completions_give_text_without_a_delta() {
     let played = play(
-        CHAT,
+        COMPLETIONS,
         &[
-            r#"{"id":"c","choices":[{"text":"a\n","index":0,"finish_reason":null}]}"#,
+            r#"{"id":"c","choices":[{"text":"a\n","index":0,"logprobs":null,"finish_reason":null}],"usage":null}"#,
             r#"{"id":"c","choices":[{"text":"","index":0,"finish_reason":"length"}]}"#,
             DONE,
         ],
     );
     assert_eq!((played.turn.text(), played.ending()), ("a\n", incomplete("length")));
+    assert_eq!(played.progress, [Progress::Open, Progress::Marked, Progress::Ended]);
+}
+
+#[test]
+fn completions_of_mistral_have_deltas_and_messages() {
+    let played = play(COMPLETIONS, &[&content("a"), &finish("stop"), DONE]);
+    assert_eq!((played.turn.text(), played.ending()), ("a", Ending::Completed));
+    let whole =
+        play_unary(COMPLETIONS, r#"{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}]}"#);
+    assert_eq!((whole.turn.text(), whole.last()), ("a", Progress::Ended));
+}
+
+#[test]
+fn quirks_of_azure() {
+    let filter = r#""content_filter_results":{"hate":{"filtered":false,"severity":"safe"}}"#;
+    let with_filter = content("Hi").replace(r#""finish_reason""#, &format!(r#"{filter},"finish_reason""#));
+    // An asynchronous filter reports on text that came before, in choices without a delta.
+    let later = format!(
+        r#"{{"id":"","choices":[{{"index":0,"finish_reason":null,{filter},"content_filter_offsets":{{"check_offset":0,"start_offset":0,"end_offset":2}}}}],"usage":null}}"#
+    );
+    let played = play(CHAT, &[&with_filter, &later, &finish("stop"), &later, DONE]);
+    assert_eq!((played.turn.text(), played.unknown, played.ending()), ("Hi", 0, Ending::Completed));
+    assert_eq!((played.turn.id, played.progress[3]), (None, Progress::Marked));
+}
+
+#[test]
+fn quirks_of_deepseek() {
+    let thought = r#"{"id":"c","choices":[{"index":0,"delta":{"content":null,"reasoning_content":"Hm"},"logprobs":null,"finish_reason":null}]}"#;
+    let usage =
+        r#","usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7,"prompt_cache_hit_tokens":0}}"#;
+    let last = finish("insufficient_system_resource").strip_suffix('}').unwrap().to_owned() + usage;
+    let played = play(CHAT, &[thought, &content("Hi"), &last, DONE]);
+    assert_eq!((&*played.turn.choices[0].reasoning, played.turn.text()), ("Hm", "Hi"));
+    assert_eq!((played.tokens(), played.ending()), (COUNTED, incomplete("insufficient_system_resource")));
+}
+
+#[test]
+fn quirks_of_mistral() {
+    let padded = content("Hi").replacen('{', r#"{"id":"c","p":"abc","#, 1);
+    let call = tools(r#"{"index":0,"id":"t1","function":{"name":"f","arguments":{"a":1}}}"#);
+    let played = play(CHAT, &[&padded, &call, &finish("model_length"), DONE]);
+    assert_eq!((played.turn.text(), played.ending()), ("Hi", incomplete("model_length")));
+    assert_eq!(played.calls(), [["t1", "f", r#"{"a":1}"#]]);
+    assert_eq!(play(CHAT, &[&padded, &finish("error"), DONE]).error().0, Some("error"));
+}
+
+#[test]
+fn quirks_of_groq() {
+    let with_groq =
+        |chunk: &str, groq: &str| format!(r#"{},"x_groq":{groq}}}"#, chunk.strip_suffix('}').unwrap());
+    let first = with_groq(&content("Hi"), r#"{"id":"req_1","seed":1,"error":null}"#);
+    let usage = r#"{"id":"req_1","usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}"#;
+    let played = play(CHAT, &[&first, &with_groq(&finish("stop"), usage), DONE]);
+    assert_eq!((played.turn.text(), played.tokens(), played.ending()), ("Hi", COUNTED, Ending::Completed));
+    let stopped = [r#"{"id":"c","choices":[],"x_groq":{"error":"over capacity"}}"#, DONE];
+    assert_eq!(play(CHAT, &stopped).error(), (None, None, None, "over capacity"));
+    let told = r#"{"x_groq":{"error":{"message":"no","type":"internal_server_error"}}}"#;
+    assert_eq!(play(CHAT, &[&first, told]).error(), (Some("internal_server_error"), None, None, "no"));
+}
+
+#[test]
+fn quirks_of_openrouter() {
+    let chunk = r#"{"id":"g1","provider":"P","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"","reasoning":"Hm","reasoning_details":[{"type":"reasoning.text","text":"Hm"}]},"finish_reason":null,"native_finish_reason":null}]}"#;
+    let last =
+        finish("stop").replace(r#""finish_reason""#, r#""native_finish_reason":"STOP","finish_reason""#);
+    let played = play(CHAT, &[": OPENROUTER PROCESSING", chunk, &content("Hi"), &last, USAGE, DONE]);
+    assert_eq!((&*played.turn.choices[0].reasoning, played.turn.text()), ("Hm", "Hi"));
+    assert_eq!((played.tokens(), played.skipped, played.ending()), (COUNTED, 1, Ending::Completed));
+}
+
+#[test]
+fn quirks_of_vllm() {
+    let stopped = finish("stop").replace(r#""finish_reason""#, r#""stop_reason":128001,"finish_reason""#);
+    let counted = content("Hi").strip_suffix('}').unwrap().to_owned() + r#","usage":null}"#;
+    let played = play(CHAT, &[&counted, &stopped, USAGE, DONE]);
+    assert_eq!((played.turn.text(), played.tokens(), played.ending()), ("Hi", COUNTED, Ending::Completed));
+    let nested = r#"{"error":{"message":"max context","type":"BadRequestError","param":null,"code":400}}"#;
+    assert_eq!(
+        play(CHAT, &[nested, DONE]).error(),
+        (Some("BadRequestError"), Some("400"), Some(400), "max context")
+    );
+}
+
+#[test]
+fn quirks_of_llama_cpp() {
+    let last = finish("length").strip_suffix('}').unwrap().to_owned()
+        + r#","usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7},"timings":{"prompt_n":5}}"#;
+    let played = play(CHAT, &[&content("Hi"), &last, DONE]);
+    assert_eq!((played.turn.text(), played.tokens(), played.ending()), ("Hi", COUNTED, incomplete("length")));
+    let error =
+        r#"{"error":{"code":400,"message":"too large","type":"exceed_context_size_error","n_ctx":9}}"#;
+    assert_eq!(
+        play(CHAT, &[error]).error(),
+        (Some("exceed_context_size_error"), Some("400"), Some(400), "too large")
+    );
+}
+
+#[test]
+fn quirks_of_lm_studio() {
+    let error = r#"{"error":{"message":"The model has crashed"}}"#;
+    let played = play_named(CHAT, &[("message", &content("Hi")), ("error", error)]);
+    assert_eq!((played.error(), played.turn.text()), ((None, None, None, "The model has crashed"), "Hi"));
+    let text = r#"{"error":"No models loaded"}"#;
+    assert_eq!(play(CHAT, &[text]).error(), (None, None, None, "No models loaded"));
+}
+
+#[test]
+fn citations_pass_as_they_came() {
+    let annotated = r#"{"choices":[{"index":0,"delta":{"content":"Hi","annotations":[{"type":"url_citation","url_citation":{"url":"u"}}]}}]}"#;
+    let cited = |citations: &str| {
+        content("!").strip_suffix('}').unwrap().to_owned() + &format!(r#","citations":{citations}}}"#)
+    };
+    let alone = r#"{"citations":["u"]}"#;
+    let none = content("").replace(r#""content""#, r#""annotations":[],"content""#);
+    let events = [annotated, &none, &cited("[]"), &cited("[\"u\"]"), alone, &finish("stop"), DONE];
+    let played = play(CHAT, &events);
+    assert_eq!((played.turn.text(), played.unknown, played.ending()), ("Hi!!", 3, Ending::Completed));
 }
 
 #[test]
@@ -400,6 +519,19 @@ fn a_new_id_with_a_name_opens_a_call_at_the_same_index() {
         ],
     );
     assert_eq!(played.calls(), [["t1", "f", "{} "], ["t2", "f", "[]"]]);
+}
+
+#[test]
+fn an_index_tells_calls_apart_that_share_an_id() {
+    let played = play(
+        CHAT,
+        &[
+            &tools(r#"{"index":0,"id":"t1","function":{"name":"f","arguments":"{}"}}"#),
+            &tools(r#"{"index":1,"id":"t1","function":{"name":"g","arguments":"["}}"#),
+            &tools(r#"{"index":1,"id":"t1","function":{"arguments":"]"}}"#),
+        ],
+    );
+    assert_eq!(played.calls(), [["t1", "f", "{}"], ["t1", "g", "[]"]]);
 }
 
 #[test]

@@ -105,6 +105,15 @@ fn e06_unknown_events_pass() {
 }
 
 #[test]
+fn citations_and_items_of_other_kinds_pass_as_they_came() {
+    let search = r#"{"type":"file_search_call","id":"fs","results":[]}"#;
+    let done = added(1, search).replace("output_item.added", "output_item.done");
+    let cited = r#"{"type":"response.output_text.annotation.added","output_index":0,"annotation":{"type":"url_citation","url":"u"}}"#;
+    let played = play(RESPONSES, &[CREATED, &added(1, search), &done, &text("Hi"), cited, COMPLETED]);
+    assert_eq!((played.turn.text(), played.unknown, played.ending()), ("Hi", 2, Ending::Completed));
+}
+
+#[test]
 fn e08_a_chat_style_error_frame_is_an_error() {
     let frame =
         r#"{"error":{"message":"quota exhausted","type":"insufficient_quota","code":"insufficient_quota"}}"#;

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use memchr::{memchr, memchr2};
 
+use super::buffer::{ByteOrderMark, keep};
+pub use super::{Event, Field, Located, TooLarge};
+
 #[cfg(test)]
 mod tests;
-
-const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
 /// Cuts the body of a stream into events, however its bytes are split
 ///
@@ -48,62 +49,12 @@ pub struct Framer {
     last_event_id: Vec<u8>,
     retry: Option<Duration>,
     comments: u64,
-    /// Bytes of the byte order mark seen so far; all of them once the stream is past it
-    mark: usize,
+    mark: ByteOrderMark,
     /// The last byte was a CR, so an LF that comes next belongs to it
     after_cr: bool,
     /// The event returned last may point to bytes in `kept` that are no longer needed
     lent: bool,
     failed: bool,
-}
-
-/// An event, or an `error` line
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
-    /// Where the data lies: the `data` lines joined by LF, or the value of the `error` line
-    pub data: Located,
-    /// Where the event's name lies; `None` is "message"
-    pub name: Option<Located>,
-    /// The field that brought the data
-    pub field: Field,
-}
-
-/// The field that brought the data of an [`Event`]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
-    /// `data`: an event as the standard has it
-    Data,
-    /// `error`, which the standard passes over: some llama.cpp servers report a failure by a line
-    /// `error: {…}`. It is reported as soon as the line ends and leaves the pending event as it
-    /// was, so a caller who skips it sees exactly the standard's events.
-    Error,
-}
-
-/// Where a piece of an event lies
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Located {
-    /// In the input of the call that returned it
-    Input {
-        /// Offset of the first byte
-        start: usize,
-        /// Offset after the last byte
-        end: usize,
-    },
-    /// In the framer, until the next call of [`Framer::next`]
-    Kept {
-        /// Offset of the first byte
-        start: usize,
-        /// Offset after the last byte
-        end: usize,
-    },
-}
-
-/// An event is larger than the limit
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an event of the stream is larger than max_event_bytes = {limit}")]
-pub struct TooLarge {
-    /// The limit, in bytes
-    pub limit: usize,
 }
 
 impl Framer {
@@ -122,7 +73,7 @@ impl Framer {
             last_event_id: Vec::new(),
             retry: None,
             comments: 0,
-            mark: 0,
+            mark: ByteOrderMark::default(),
             after_cr: false,
             lent: false,
             failed: false,
@@ -166,10 +117,7 @@ impl Framer {
     ///
     /// If the piece is of another call or another framer, it may lie outside of what there is.
     pub fn bytes<'a>(&'a self, input: &'a [u8], located: Located) -> &'a [u8] {
-        match located {
-            Located::Input { start, end } => &input[start..end],
-            Located::Kept { start, end } => &self.kept[start..end],
-        }
+        located.of(input, &self.kept)
     }
 
     /// What the end of the body leaves unterminated, as if its blank line had come
@@ -217,11 +165,16 @@ impl Framer {
             && self.name.is_none()
             && self.id.is_none()
             && !self.after_cr
-            && self.mark == BYTE_ORDER_MARK.len()
+            && self.mark.is_past()
     }
 
     fn read(&mut self, input: &[u8]) -> Result<(usize, Option<Event>), TooLarge> {
-        let mut at = if self.mark < BYTE_ORDER_MARK.len() { self.skip_mark(input) } else { 0 };
+        let mut at = 0;
+        if !self.mark.is_past() {
+            let (used, look_alike) = self.mark.skip(input);
+            self.keep(look_alike);
+            at = used;
+        }
         if self.after_cr && at < input.len() {
             self.after_cr = false;
             at += usize::from(input[at] == b'\n');
@@ -252,21 +205,6 @@ impl Framer {
             self.kept = Vec::new();
         }
         Ok((input.len(), None))
-    }
-
-    /// Passes over a byte order mark, wherever it is cut; returns how many bytes were used
-    fn skip_mark(&mut self, input: &[u8]) -> usize {
-        let mut at = 0;
-        while self.mark < BYTE_ORDER_MARK.len() && at < input.len() {
-            if input[at] == BYTE_ORDER_MARK[self.mark] {
-                self.mark += 1;
-                at += 1;
-            } else {
-                self.keep(&BYTE_ORDER_MARK[..self.mark]);
-                self.mark = BYTE_ORDER_MARK.len();
-            }
-        }
-        at
     }
 
     /// Takes in one whole line
@@ -414,14 +352,8 @@ impl Framer {
         Ok(())
     }
 
-    /// Adds to `kept`, which grows by doubling but not past the limit
     fn keep(&mut self, bytes: &[u8]) {
-        let needed = self.kept.len() + bytes.len();
-        if needed > self.kept.capacity() {
-            let target = (2 * self.kept.capacity()).min(self.max_event_bytes).max(needed);
-            self.kept.reserve_exact(target - self.kept.len());
-        }
-        self.kept.extend_from_slice(bytes);
+        keep(&mut self.kept, bytes, self.max_event_bytes);
     }
 }
 
@@ -434,27 +366,6 @@ impl fmt::Debug for Framer {
             .field("comments", &self.comments)
             .field("failed", &self.failed)
             .finish_non_exhaustive()
-    }
-}
-
-impl Located {
-    /// How many bytes there are
-    pub fn len(self) -> usize {
-        let (Self::Input { start, end } | Self::Kept { start, end }) = self;
-        end - start
-    }
-
-    /// Whether there are none
-    pub fn is_empty(self) -> bool {
-        self.len() == 0
-    }
-
-    /// Without the first `count` bytes
-    fn skip(self, count: usize) -> Self {
-        match self {
-            Self::Input { start, end } => Self::Input { start: start + count, end },
-            Self::Kept { start, end } => Self::Kept { start: start + count, end },
-        }
     }
 }
 

@@ -13,6 +13,7 @@ mod scenario;
 mod steps;
 
 use node::Fields;
+pub(crate) use node::nearest;
 
 use crate::scenario::Scenario;
 use crate::script::Script;

@@ -163,7 +163,7 @@ impl Fields {
 }
 
 /// The known word that is most like `word`; empty where none is known
-pub(super) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> &'a str {
+pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> &'a str {
     known.min_by_key(|known| distance(word, known)).unwrap_or("")
 }
 

@@ -1,19 +1,10 @@
 //! What the program says to command lines that it cannot follow.
 
-use std::process::{Command, Output};
-
-fn steadfast(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_steadfast"))
-        .args(arguments)
-        .env_clear()
-        .envs(environment.iter().copied())
-        .output()
-        .unwrap()
-}
+use crate::support::{Ran, run, steadfast};
 
 #[test]
 fn usage_errors_exit_2_and_say_what_to_do() {
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 8] = [
         (&[], "Usage: steadfast"),
         (&["call"], "<PROMPT>"),
         (&["call", "--config", "request_timout=3", "Hi."], "the nearest is request_timeout"),
@@ -23,13 +14,13 @@ fn usage_errors_exit_2_and_say_what_to_do() {
         ),
         (&["call", "--base-url", "localhost:80", "Hi."], "--base-url has to begin with http:// or https://"),
         (&["call", "--provider", "anthropic", "Hi."], "set ANTHROPIC_API_KEY"),
+        (&["demo", "--only", "stream-mute-after-dleta"], "the nearest is stream-mute-after-delta"),
+        (&["mock", "--script", "no/such/file.toml"], "no/such/file.toml: No such file"),
     ];
     for (arguments, said) in cases {
-        let output = steadfast(arguments, &[]);
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
-        assert!(stderr.contains(said), "{arguments:?}: {stderr}");
-        assert!(output.stdout.is_empty());
+        let ran = run(steadfast(arguments).env("OPENAI_API_KEY", "sk-secret"));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{arguments:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(said), "{arguments:?}: {}", ran.stderr);
     }
 }
 
@@ -41,18 +32,16 @@ fn nothing_secret_is_repeated() {
         &["call", "--base-url", "https://me:sk-secret@host", "Hi."],
     ];
     for arguments in cases {
-        let output = steadfast(arguments, &[("OPENAI_API_KEY", "sk-secret")]);
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {stderr}");
-        assert!(!stderr.contains("sk-secret"), "{stderr}");
+        let ran = run(steadfast(arguments).env("OPENAI_API_KEY", "sk-secret"));
+        assert_eq!(ran.code, Some(2), "{arguments:?}: {}", ran.stderr);
+        assert!(!ran.stderr.contains("sk-secret"), "{}", ran.stderr);
     }
 }
 
 #[test]
 fn help_lists_what_a_script_needs() {
-    let output = steadfast(&["call", "--help"], &[]);
-    let help = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(0));
+    let Ran { code, stdout: help, .. } = run(&mut steadfast(&["call", "--help"]));
+    assert_eq!(code, Some(0));
     for line in [
         "   10  timeout: a bound was reached, and the message names it",
         "  after_marker                  2  ",

@@ -1,0 +1,119 @@
+//! `steadfast call`: one prompt, one answer, one exit code.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use steadfast::call::Item;
+use steadfast::outcome::Delta;
+use steadfast_tokio::{CallStream, Client, Outcome, RequestConfig};
+use tokio::runtime;
+use tokio::sync::Notify;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::args::CallArgs;
+use crate::embedded;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::interrupt::{Listen, on_interrupt};
+use crate::live::Live;
+use crate::message::{failure, say, say_as_is};
+use crate::output::{is_read, print_json};
+use crate::progress::Progress;
+use crate::request::{Answering, Asked};
+use crate::usage::UsageError;
+
+/// How often the live line is drawn again while nothing happens
+const TICK: Duration = Duration::from_millis(100);
+
+/// Runs the command
+pub(crate) fn run(args: &CallArgs) -> Result<Exit, Failure> {
+    let client = Client::new().with_config(&args.overrides()?).map_err(UsageError::from)?;
+    let mut asked = Asked::choose(args, |name| std::env::var(name).ok())?;
+    let mut embedded = None;
+    if asked.answering == Answering::Embedded {
+        say(format_args!(
+            "no key and no --base-url: the embedded provider answers, in the form of {}",
+            asked.profile.name
+        ));
+        let mock = embedded::start(asked.profile.provider, !args.no_stream)?;
+        asked = asked.at(embedded.insert(mock).base_url());
+    }
+    let request = asked.request(args)?;
+    let interrupted = Arc::new(Notify::new());
+    let interrupt = Arc::clone(&interrupted);
+    on_interrupt(Listen::Interrupt, move || interrupt.notify_one())?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let (outcome, printed) = runtime.block_on(async {
+        let stream = client.stream(request);
+        converse(stream, client.config(), &interrupted, args.json).await
+    });
+    report(&outcome, printed, args)
+}
+
+/// Takes the answer as it comes and prints it, unless it is to be `silent`
+///
+/// With the outcome comes what stdout said to the answer: a reader that is gone ends the call.
+async fn converse(
+    mut stream: CallStream,
+    config: &RequestConfig,
+    interrupted: &Notify,
+    silent: bool,
+) -> (Outcome, io::Result<()>) {
+    let mut live = Live::new();
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut printed = Ok(());
+    let mut streamed = false;
+    let mut take = |live: &mut Live, item: Item<'_>| match item {
+        Item::Delta(Delta::Text { choice: 0, text } | Delta::Refusal { choice: 0, text }) if !silent => {
+            streamed = true;
+            live.print(text)
+        }
+        Item::Delta(_) | Item::Unknown { .. } | Item::Finished(_) => Ok(()),
+    };
+    loop {
+        tokio::select! {
+            biased;
+            () = interrupted.notified() => stream.cancel(),
+            item = stream.next_with(|item| take(&mut live, item)) => match item {
+                Some(Ok(())) => {}
+                Some(Err(error)) => {
+                    printed = Err(error);
+                    stream.cancel();
+                    break;
+                }
+                None => break,
+            },
+            _ = ticks.tick(), if live.is_shown() => {}
+        }
+        live.show(Progress::of(stream.progress(), stream.now(), config));
+    }
+    let outcome = stream.outcome().await;
+    if printed.is_ok() && !silent {
+        printed = finish(&mut live, &outcome, streamed);
+    }
+    (outcome, printed)
+}
+
+/// Prints the answer that came in one piece, and ends the last row
+fn finish(live: &mut Live, outcome: &Outcome, streamed: bool) -> io::Result<()> {
+    if !streamed && let Some(choice) = outcome.turn().choices.first() {
+        live.print(&choice.text)?;
+        live.print(&choice.refusal)?;
+    }
+    live.end_row()
+}
+
+fn report(outcome: &Outcome, printed: io::Result<()>, args: &CallArgs) -> Result<Exit, Failure> {
+    if args.timeline {
+        say_as_is(&outcome.timeline);
+    }
+    let printed = if args.json { print_json(outcome) } else { printed };
+    if is_read(printed)?
+        && let Some(failure) = failure(outcome)
+    {
+        say(failure);
+    }
+    Ok(outcome.into())
+}

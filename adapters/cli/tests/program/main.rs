@@ -1,0 +1,7 @@
+//! The program, run as people and scripts run it.
+
+mod call;
+mod command_line;
+mod demo;
+mod mock;
+mod support;

@@ -1,0 +1,116 @@
+//! Every transition of the table in `states.md`, and no other.
+
+use std::collections::BTreeSet;
+
+use super::play::Play;
+use super::wire::{Answer, LAST_CHUNK, STREAM_HEAD, chunk, event, response};
+use crate::call::State;
+use crate::config::Overrides;
+use crate::dialect::Dialect;
+use crate::machine::{Ended, FailureKind, Stage};
+use serde_json::json;
+
+const CHAT: Dialect = Dialect::OpenAiChat;
+
+/// The first cells of the rows of the table whose head begins with `head`
+pub(super) fn rows(head: &str) -> Vec<Vec<String>> {
+    let text = include_str!("../states.md");
+    let mut lines = text.lines().skip_while(|line| !line.starts_with(head)).skip(2);
+    let mut rows = Vec::new();
+    while let Some(line) = lines.next().filter(|line| line.starts_with('|')) {
+        rows.push(line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect());
+    }
+    assert!(!rows.is_empty(), "no table with the head {head}");
+    rows
+}
+
+/// What is played from one state on; bytes go in one by one, so that no step passes two edges
+type Script = fn(&mut Play);
+
+/// From `Connecting`, with every other attempt still allowed or none at all
+const FROM_CONNECTING: &[Script] = &[
+    |play| drop(play.fail(Stage::Connect, FailureKind::Refused, "refused").at(50_000)),
+    |play| drop(play.at(50).cancel()),
+    |play| drop(play.at(200_000)),
+];
+
+/// From `Waiting`
+const FROM_WAITING: &[Script] = &[
+    |play| drop(play.reset().at(50_000)),
+    |play| drop(play.fin()),
+    |play| drop(play.trickle("SSH-2.0\r\n")),
+    |play| drop(play.at(50).cancel()),
+    |play| drop(play.at(200_000)),
+    |play| drop(play.trickle(response("503 Busy", &[], "busy")).at(50_000)),
+    |play| drop(play.trickle(response("400 Bad", &[], "bad"))),
+    |play| drop(play.trickle(&response("400 Bad", &[], "bad")[..40]).cancel()),
+];
+
+/// From `Waiting`, for a unary answer
+const UNARY: &[Script] = &[
+    |play| drop(play.trickle(response("200 OK", &[], "whole"))),
+    |play| drop(play.trickle("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n").fin()),
+    |play| drop(play.trickle("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n").cancel()),
+    |play| drop(play.trickle("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n").at(200_000)),
+];
+
+/// From `Streaming`
+const STREAM: &[Script] = &[
+    |play| drop(play.trickle(chunk(CHAT.overload()))),
+    |play| drop(play.trickle(LAST_CHUNK)),
+    |play| drop(play.eof(Ended::WithoutCloseNotify)),
+    |play| drop(play.at(200_000)),
+    |play| drop(play.cancel()),
+    |play| drop(play.trickle(chunk(CHAT.text("Hi") + "data: [DONE]\n\n"))),
+    |play| drop(play.trickle(chunk(CHAT.text("Hi") + &CHAT.terminal())).at(200_000)),
+    |play| drop(play.trickle(chunk(CHAT.terminal() + "data: [DONE]\n\n"))),
+    |play| drop(play.trickle(chunk(CHAT.terminal() + &CHAT.overload()))),
+    |play| drop(play.trickle(chunk(CHAT.terminal())).cancel()),
+    |play| {
+        let another = json!({"id": "c1", "choices": [{"index": 1, "delta": {"content": "more"}}]});
+        drop(play.trickle(chunk(CHAT.terminal() + &event(&another))).reset());
+    },
+];
+
+/// Plays `script` in a new call that `prepare` has brought to a state, with and without retries
+fn play(edges: &mut BTreeSet<(State, State)>, stream: bool, prepare: impl Fn(&mut Play), script: Script) {
+    for attempts in [1, 2] {
+        let overrides = Overrides::new().max_attempts(attempts).request_timeout(20.0).total_deadline(35.0);
+        let play = if stream { Play::stream(CHAT, overrides) } else { Play::unary(overrides) };
+        let mut play = play.interrupted(|_| true).start();
+        prepare(&mut play);
+        script(&mut play);
+        edges.extend(play.record.edges.iter().copied());
+    }
+}
+
+#[test]
+fn the_table_of_transitions_is_what_calls_do() {
+    let mut edges = BTreeSet::new();
+    for stream in [false, true] {
+        for script in FROM_CONNECTING {
+            play(&mut edges, stream, |_| {}, *script);
+        }
+        for script in FROM_WAITING.iter().chain(if stream { &[] } else { UNARY }) {
+            play(&mut edges, stream, |play| drop(play.at(10).request()), *script);
+        }
+    }
+    for script in STREAM {
+        play(&mut edges, true, |play| drop(play.at(10).request().trickle(STREAM_HEAD)), *script);
+    }
+    let mut never_begun = Play::stream(CHAT, Overrides::new());
+    never_begun.cancel();
+    edges.extend(never_begun.record.edges);
+    // A pause that a late driver lets run past the deadline.
+    let mut late = Play::unary(Overrides::new().total_deadline(5.0)).start();
+    late.at(10).request().reset().late(5_000).elapsed();
+    edges.extend(late.record.edges);
+    let mut cancelled = Play::unary(Overrides::new()).start();
+    cancelled.at(10).request().reset().cancel();
+    edges.extend(cancelled.record.edges);
+
+    let seen: BTreeSet<String> = edges.iter().map(|(from, to)| format!("{from:?} {to:?}")).collect();
+    let table: BTreeSet<String> =
+        rows("| from | to |").iter().map(|row| format!("{} {}", row[0], row[1])).collect();
+    assert_eq!(seen, table);
+}

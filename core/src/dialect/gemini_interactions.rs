@@ -1,0 +1,308 @@
+//! Gemini Interactions.
+//!
+//! An interaction is a list of steps: thoughts, output, and calls of the caller's tools and of
+//! Google's. Before May 2026 the events had other names (`content.*`, `interaction.start`,
+//! `interaction.complete`) and a whole answer had `outputs` in place of `steps`; both are read.
+//! Citations, pictures and results of Google's tools have no place in a turn and go to the consumer
+//! as they came.
+//!
+//! Source: <https://ai.google.dev/api/interactions-api>
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::blocks::Blocks;
+use super::definition::Definition;
+use super::few::Few;
+use super::findings::{Finding, Findings};
+use super::identity::Identity;
+use super::json::{self, JsonStr, Member};
+use super::tools::Fragment;
+use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, provider_error, usage};
+use crate::framing::Framing;
+use crate::outcome::{ProviderError, ToolKind};
+
+/// The definition
+pub const DEFINITION: Definition = Definition {
+    name: "gemini-interactions",
+    framing: Framing::Sse,
+    framing_of_json: None,
+    has_sentinel: true,
+    decoder: || Decoder::GeminiInteractions(GeminiInteractions::default()),
+};
+
+/// Decodes interactions
+#[derive(Debug, Default)]
+pub struct GeminiInteractions {
+    opened: bool,
+    identity: Identity,
+    blocks: Blocks,
+    ended: bool,
+}
+
+impl Decode for GeminiInteractions {
+    fn event(&mut self, _name: &str, data: &str, findings: &mut Findings) -> Result<(), Malformed> {
+        json::each_object(data, |object| self.interaction_event(data, object, findings))
+    }
+
+    fn unary(&mut self, body: &str, findings: &mut Findings) -> Result<(), Malformed> {
+        json::each_object(body, |object| {
+            let interaction = json::read::<Interaction<'_>>(object)?;
+            if interaction.status.is_empty() && interaction.steps.is_empty() && interaction.outputs.is_empty()
+            {
+                findings.push(provider_error::from_raw(object).map_or(Finding::Unknown, Finding::Error));
+                return Ok(());
+            }
+            self.open(findings);
+            for step in interaction.steps.iter().chain(interaction.outputs.iter()) {
+                match step.read(body, findings)? {
+                    Read::Call(call) => self.blocks.whole(body, findings, call)?,
+                    Read::Unknown => findings.push(Finding::Unknown),
+                    Read::Said => {}
+                }
+            }
+            self.end(body, object, &interaction, findings);
+            Ok(())
+        })?;
+        self.ended = true;
+        Ok(())
+    }
+
+    fn progress(&self) -> Progress {
+        if self.ended { Progress::Ended } else { Progress::Open }
+    }
+}
+
+impl GeminiInteractions {
+    fn interaction_event(
+        &mut self,
+        data: &str,
+        object: &str,
+        findings: &mut Findings,
+    ) -> Result<(), Malformed> {
+        let event = json::read::<Event<'_>>(object)?;
+        if json::says_something(event.error) || event.kind.is("error") {
+            findings.push(Finding::Error(in_band_error(object)));
+            return Ok(());
+        }
+        let index = json::index(event.index, 0);
+        match event.kind.plain() {
+            Some("interaction.created" | "interaction.start") => {
+                self.open(findings);
+                let interaction = event.interaction.map_or("{}", RawValue::get);
+                let interaction = json::read::<Interaction<'_>>(interaction)?;
+                self.identity.push(data, interaction.id, interaction.model, findings);
+            }
+            Some("step.start" | "content.start") => {
+                self.open(findings);
+                let step = if matches!(event.step, Member::Absent) { event.content } else { event.step };
+                let step = step.object()?;
+                let call = match step.read(data, findings)? {
+                    Read::Call(call) => Some(call),
+                    Read::Unknown => {
+                        findings.push(Finding::Unknown);
+                        None
+                    }
+                    Read::Said => None,
+                };
+                self.blocks.start(data, findings, index, call)?;
+            }
+            Some("step.delta" | "content.delta") => {
+                self.open(findings);
+                self.delta(data, index, &event.delta.object()?, findings)?;
+            }
+            Some("step.stop" | "content.stop") => self.blocks.stop(findings, index),
+            Some("interaction.completed" | "interaction.complete") => {
+                self.open(findings);
+                let raw = event.interaction.map_or("{}", RawValue::get);
+                self.end(data, raw, &json::read(raw)?, findings);
+            }
+            Some("interaction.status_update" | "interaction.in_progress" | "interaction.requires_action") => {
+                self.open(findings);
+                if event.status.is("failed") {
+                    findings.push(Finding::Error(failed(object)));
+                }
+            }
+            _ => findings.push(provider_error::from_raw(object).map_or(Finding::Unknown, Finding::Error)),
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, findings: &mut Findings) {
+        if !self.opened {
+            self.opened = true;
+            findings.push(Finding::Opened { choice: 0 });
+        }
+    }
+
+    fn delta(
+        &mut self,
+        data: &str,
+        index: u32,
+        delta: &Step<'_>,
+        findings: &mut Findings,
+    ) -> Result<(), Malformed> {
+        match delta.kind.plain() {
+            Some("arguments_delta") => {
+                let arguments = delta.arguments.or(delta.partial_arguments);
+                let fragment = Fragment { arguments, ..Fragment::default() };
+                if !self.blocks.grow(data, findings, index, fragment)? {
+                    findings.push(Finding::Unknown);
+                }
+            }
+            Some("thought_signature") => {}
+            _ => match delta.read(data, findings)? {
+                // Google's own calls, and formerly all, come whole in the delta of a call that is open.
+                Read::Call(call) => {
+                    if !self.blocks.grow(data, findings, index, call)? {
+                        self.blocks.start(data, findings, index, Some(call))?;
+                    }
+                }
+                Read::Unknown => findings.push(Finding::Unknown),
+                Read::Said => {}
+            },
+        }
+        Ok(())
+    }
+
+    /// Takes in how an interaction ended
+    fn end(&mut self, data: &str, raw: &str, interaction: &Interaction<'_>, findings: &mut Findings) {
+        self.identity.push(data, interaction.id, interaction.model, findings);
+        self.blocks.stop_all(findings);
+        if interaction.status.is("failed") || json::says_something(interaction.error) {
+            findings.push(Finding::Error(failed(raw)));
+            return;
+        }
+        finish::push(findings, data, 0, interaction.status, JsonStr::default());
+        if let Some(usage) = interaction.usage.and_then(|raw| usage::read(raw.get())) {
+            findings.push(Finding::Usage(usage));
+        }
+        self.ended = true;
+    }
+}
+
+/// The error of an interaction that failed, which may not say why
+fn failed(raw: &str) -> ProviderError {
+    provider_error::from_raw(raw)
+        .unwrap_or_else(|| ProviderError { kind: Some("failed".to_owned()), ..ProviderError::default() })
+}
+
+/// What a step, or a piece of one, is to a turn
+enum Read<'a> {
+    /// Something that the model said, which has been taken in
+    Said,
+    Call(Fragment<'a>),
+    Unknown,
+}
+
+impl<'a> Step<'a> {
+    /// Takes in what the model says in a step, in a part of one, or in a delta of one
+    fn read(&self, data: &str, findings: &mut Findings) -> Result<Read<'a>, Malformed> {
+        let (kind, name) = match self.kind.plain().unwrap_or_default() {
+            "text" => return Ok(self.part().read(data, findings)),
+            "model_output" => {
+                let mut read = Read::Said;
+                for part in parts(self.content)?.iter() {
+                    if let unknown @ Read::Unknown = part.read(data, findings) {
+                        read = unknown;
+                    }
+                }
+                return Ok(read);
+            }
+            "thought" | "thought_summary" => {
+                for part in parts(self.summary)?.iter().chain(parts(self.content)?.iter()) {
+                    findings.push_piece(data, part.text, |text| Finding::Reasoning { choice: 0, text });
+                }
+                return Ok(Read::Said);
+            }
+            "function_call" => (ToolKind::Function, self.name),
+            // Of Google's own tools only those of MCP servers have names.
+            kind if kind.ends_with("_call") && self.name.is_empty() => {
+                (ToolKind::Server, self.kind.before("_call"))
+            }
+            kind if kind.ends_with("_call") => (ToolKind::Server, self.name),
+            _ => return Ok(Read::Unknown),
+        };
+        Ok(Read::Call(Fragment { key: None, kind, id: self.id, name, arguments: self.arguments }))
+    }
+
+    fn part(&self) -> Part<'a> {
+        Part { kind: self.kind, text: self.text, annotations: self.annotations }
+    }
+}
+
+impl<'a> Part<'a> {
+    fn read(&self, data: &str, findings: &mut Findings) -> Read<'a> {
+        findings.push_piece(data, self.text, |text| Finding::Text { choice: 0, text });
+        let is_text = self.kind.is_empty() || self.kind.is("text");
+        if is_text && !json::says_something(self.annotations) { Read::Said } else { Read::Unknown }
+    }
+}
+
+/// Reads the parts of a step, of which a delta brings one and no list
+fn parts<'a>(raw: Option<&'a RawValue>) -> Result<Few<Part<'a>>, Malformed> {
+    match raw {
+        Some(raw) if raw.get().starts_with('{') => Ok(Few::from(json::read::<Part<'a>>(raw.get())?)),
+        Some(raw) => json::read(raw.get()),
+        None => Ok(Few::default()),
+    }
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, default, rename = "event_type")]
+    kind: JsonStr<'a>,
+    #[serde(default)]
+    index: JsonStr<'a>,
+    #[serde(default)]
+    status: JsonStr<'a>,
+    interaction: Option<&'a RawValue>,
+    #[serde(default)]
+    step: Member<Step<'a>>,
+    #[serde(default)]
+    content: Member<Step<'a>>,
+    #[serde(default)]
+    delta: Member<Step<'a>>,
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Interaction<'a> {
+    #[serde(borrow)]
+    id: JsonStr<'a>,
+    model: JsonStr<'a>,
+    status: JsonStr<'a>,
+    steps: Few<Step<'a>>,
+    outputs: Few<Step<'a>>,
+    usage: Option<&'a RawValue>,
+    error: Option<&'a RawValue>,
+}
+
+/// A step, a part of a former answer, or a delta: they share their members
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Step<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: JsonStr<'a>,
+    id: JsonStr<'a>,
+    name: JsonStr<'a>,
+    text: JsonStr<'a>,
+    content: Option<&'a RawValue>,
+    summary: Option<&'a RawValue>,
+    annotations: Option<&'a RawValue>,
+    arguments: Option<&'a RawValue>,
+    partial_arguments: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Part<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: JsonStr<'a>,
+    text: JsonStr<'a>,
+    annotations: Option<&'a RawValue>,
+}
+
+#[cfg(test)]
+mod tests;

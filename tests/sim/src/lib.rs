@@ -1,0 +1,31 @@
+//! Calls under virtual time, against scripted servers in memory.
+//!
+//! The clock jumps to the next thing that happens and nowhere else, so a call of an hour is over at
+//! once, its times are exact, and the same inputs give the same run. The servers are those of
+//! [`steadfast_scenario`]: the same file plays here, on real sockets, and as a real server for
+//! anybody's client.
+//!
+//! ```
+//! use std::time::Duration;
+//! use steadfast::config::Overrides;
+//! use steadfast_scenario::find;
+//! use steadfast_sim::{Sim, request};
+//!
+//! let scenario = find("stream-mute-after-delta").expect("a scenario of that name");
+//! let mut sim = Sim::new(&scenario.script);
+//! let played = sim.play(request(scenario), &scenario.call);
+//! assert!(scenario.check(0, &played.observed(), Duration::ZERO).is_empty());
+//! ```
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `play` | [`Sim`]: the driver in virtual time |
+//! | `server` | the scripted server, step by step |
+//! | `observed` | what came of a call, in the terms of scenarios |
+
+mod observed;
+mod play;
+mod server;
+
+pub use observed::{Played, observed, request};
+pub use play::{MAX_EVENTS, Sim, Split};

@@ -1,0 +1,50 @@
+//! Every scenario under virtual time, with exact times, read in any pieces.
+
+use std::time::Duration;
+
+use steadfast_scenario::{Scenario, all};
+use steadfast_sim::{Played, Sim, Split, request};
+
+fn check(scenario: &Scenario, split: Split) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut sim = Sim::new(&scenario.script).split(split);
+    for call in 0..scenario.call.calls {
+        let played: Played = sim.play(request(scenario), &scenario.call);
+        let observed = played.observed();
+        wrong.extend(scenario.check(call, &observed, Duration::ZERO).iter().map(ToString::to_string));
+        let turn = played.outcome.turn();
+        for (ours, delivered) in turn.choices.iter().zip(&played.turn_of_deltas.choices) {
+            if scenario.call.shape == steadfast_scenario::Shape::Stream && ours.text != delivered.text {
+                wrong.push(format!("the deltas make {:?}, the turn says {:?}", delivered.text, ours.text));
+            }
+        }
+    }
+    wrong.extend(scenario.seen.check(&sim.tally()).iter().map(ToString::to_string));
+    wrong
+}
+
+#[test]
+fn every_scenario_ends_as_its_file_says() {
+    let mut wrong = Vec::new();
+    for scenario in all() {
+        wrong.extend(
+            check(scenario, Split::UpTo(16 * 1024)).iter().map(|what| format!("{}: {what}", scenario.name())),
+        );
+    }
+    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn no_split_of_the_bytes_changes_an_end() {
+    let mut wrong = Vec::new();
+    // The large ones are the same bytes over and over.
+    for scenario in all().iter().filter(|scenario| scenario.name() != "slow-consumer") {
+        for seed in 0..20 {
+            let split = Split::Random(fastrand::Rng::with_seed(seed), 40);
+            wrong.extend(
+                check(scenario, split).iter().map(|what| format!("{}, seed {seed}: {what}", scenario.name())),
+            );
+        }
+    }
+    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+}

@@ -1,0 +1,140 @@
+//! The house: which way dependencies point, how few the core has, and what compiler they all take.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use serde_json::Value;
+
+fn metadata() -> Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--locked", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("cargo metadata is JSON")
+}
+
+fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value[name].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or("")
+}
+
+/// Names of the crates that `krate` needs to be built, itself included, tests and build aside
+fn needed(metadata: &Value, krate: &str) -> BTreeSet<String> {
+    let package =
+        |id: &str| list(metadata, "packages").iter().find(|package| text(package, "id") == id).unwrap();
+    let node =
+        |id: &str| list(&metadata["resolve"], "nodes").iter().find(|node| text(node, "id") == id).unwrap();
+    let root = list(metadata, "packages").iter().find(|package| text(package, "name") == krate).unwrap();
+    let mut seen = BTreeSet::new();
+    let mut next = vec![text(root, "id")];
+    while let Some(id) = next.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        next.extend(
+            list(node(id), "deps")
+                .iter()
+                .filter(|dep| list(dep, "dep_kinds").iter().any(|kind| kind["kind"].is_null()))
+                .map(|dep| text(dep, "pkg")),
+        );
+    }
+    seen.into_iter().map(|id| text(package(id), "name").to_owned()).collect()
+}
+
+#[test]
+fn the_core_has_few_dependencies_and_names_no_adapter() {
+    let metadata = metadata();
+    let needed = needed(&metadata, "steadfast");
+    assert!(needed.len() <= 20, "{} crates: {needed:?}", needed.len());
+    assert!(!needed.iter().any(|name| name.starts_with("steadfast-")), "{needed:?}");
+    let core =
+        list(&metadata, "packages").iter().find(|package| text(package, "name") == "steadfast").unwrap();
+    let direct: BTreeSet<&str> = list(core, "dependencies")
+        .iter()
+        .filter(|dependency| dependency["kind"].is_null())
+        .map(|dependency| text(dependency, "name"))
+        .collect();
+    let allowed = BTreeSet::from([
+        "bytes",
+        "fastrand",
+        "http",
+        "httparse",
+        "httpdate",
+        "memchr",
+        // behind the feature `content-decoding`
+        "miniz_oxide",
+        "serde",
+        "serde_json",
+        "thiserror",
+    ]);
+    assert!(direct.is_subset(&allowed), "{direct:?}");
+}
+
+#[test]
+fn dependencies_point_one_way() {
+    let metadata = metadata();
+    let ours = |krate: &str| -> BTreeSet<String> {
+        needed(&metadata, krate)
+            .into_iter()
+            .filter(|name| name.starts_with("steadfast") && name != krate)
+            .collect()
+    };
+    let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+    assert_eq!(ours("steadfast"), set(&[]));
+    assert_eq!(ours("steadfast-tls"), set(&["steadfast"]));
+    assert_eq!(ours("steadfast-driver"), set(&["steadfast", "steadfast-tls"]));
+    assert_eq!(ours("steadfast-tokio"), set(&["steadfast", "steadfast-tls", "steadfast-driver"]));
+    // The scripted server shares no code with what it tests.
+    assert_eq!(ours("steadfast-scenario"), set(&[]));
+    assert_eq!(ours("steadfast-mock"), set(&["steadfast-scenario"]));
+    assert_eq!(ours("steadfast-sim"), set(&["steadfast", "steadfast-scenario"]));
+    assert!(!needed(&metadata, "steadfast-driver").contains("tokio"));
+}
+
+#[test]
+fn every_dependency_takes_the_compiler_that_we_promise() {
+    let metadata = metadata();
+    let version = |text: &str| {
+        let mut parts = text.split('.').map(|part| part.parse().unwrap_or(0));
+        [(); 3].map(|()| parts.next().unwrap_or(0u32))
+    };
+    let core =
+        list(&metadata, "packages").iter().find(|package| text(package, "name") == "steadfast").unwrap();
+    let promised = text(core, "rust_version");
+    assert_eq!(promised, "1.88");
+    for krate in ["steadfast", "steadfast-tokio", "steadfast-mock", "steadfast-cli"] {
+        let needed = needed(&metadata, krate);
+        for package in
+            list(&metadata, "packages").iter().filter(|package| needed.contains(text(package, "name")))
+        {
+            let wants = text(package, "rust_version");
+            assert!(
+                version(wants) <= version(promised),
+                "{} needs Rust {wants}, and {krate} promises {promised}",
+                text(package, "name")
+            );
+        }
+    }
+}
+
+#[test]
+fn every_crate_of_ours_forbids_unsafe_code_and_names_its_licence() {
+    let metadata = metadata();
+    let members = list(&metadata, "workspace_members");
+    let ours = list(&metadata, "packages").iter().filter(|package| members.contains(&package["id"]));
+    let mut count = 0;
+    for package in ours {
+        let manifest = std::fs::read_to_string(text(package, "manifest_path")).unwrap();
+        assert!(manifest.contains("[lints]\nworkspace = true"), "{}", text(package, "name"));
+        assert_eq!(text(package, "license"), "MIT OR Apache-2.0");
+        count += 1;
+    }
+    assert!(count >= 9, "{count}");
+    let root = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml")).unwrap();
+    assert!(root.contains("unsafe_code = \"forbid\""));
+}
