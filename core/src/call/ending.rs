@@ -144,7 +144,7 @@ impl Call {
             return self
                 .end_attempt_with(ErrorKind::Protocol(ProtocolError::ContentType { content_type, snippet }));
         }
-        self.credentials.blank_bytes(&mut body, !whole);
+        self.request.credentials.blank_bytes(&mut body, !whole);
         let error = StatusError {
             status: head.status,
             headers: head.headers.clone(),
@@ -246,8 +246,8 @@ impl Call {
 
     /// Blanks the call's credentials wherever the peer's words are quoted (rule END-5)
     fn blank_credentials(&self, kind: &mut ErrorKind) {
-        let blank = |text: &mut String| self.credentials.blank(text);
-        let blank_snippet = |text: &mut String| self.credentials.blank_cut(text);
+        let blank = |text: &mut String| self.request.credentials.blank(text);
+        let blank_snippet = |text: &mut String| self.request.credentials.blank_cut(text);
         let blank_provider = |provider: &mut ProviderError| {
             blank(&mut provider.message);
             let words = [&mut provider.kind, &mut provider.code, &mut provider.request_id];
