@@ -10,7 +10,7 @@ use steadfast::machine::{Drain, Event, Machine, Step};
 use steadfast::outcome::Delta;
 use steadfast::time::Instant;
 
-/// The dialects of the core
+/// The dialects whose answers are at hand
 pub const DIALECTS: [Dialect; 4] =
     [Dialect::OpenAiChat, Dialect::OpenAiResponses, Dialect::Anthropic, Dialect::Gemini];
 
@@ -53,7 +53,9 @@ impl Streaming {
         let mut call = Call::new(request, RequestConfig::default(), env, Instant::ORIGIN);
         let id = match call.handle(Instant::ORIGIN, Event::Start).expect("a call that begins").next() {
             Step::Do(Command::Connect(id)) => id,
-            _ => panic!("a call begins with a connection"),
+            Step::Do(Command::Close(..)) | Step::Deliver(_) | Step::Wait(_) | Step::Done(_) => {
+                panic!("a call begins with a connection")
+            }
         };
         let mut streaming = Self { call, id, now: Instant::ORIGIN, taken: 0 };
         streaming.feed(Event::Connected(id));
@@ -75,7 +77,8 @@ impl Streaming {
     /// The room that the turn's growing texts have
     pub fn room(&self) -> [usize; 2] {
         let choice = self.call.turn().choices.first();
-        let arguments = choice.and_then(|choice| choice.tool_calls.last()).map(|call| call.arguments.capacity());
+        let arguments =
+            choice.and_then(|choice| choice.tool_calls.last()).map(|call| call.arguments.capacity());
         [choice.map_or(0, |choice| choice.text.capacity()), arguments.unwrap_or(0)]
     }
 
@@ -89,7 +92,8 @@ impl Streaming {
     pub fn receive_pulled(&mut self, bytes: &[u8]) {
         self.now = self.now + Duration::from_millis(1);
         let Self { call, taken, .. } = self;
-        let mut drain = call.handle(self.now, Event::Received(self.id, bytes)).expect("a driver that is right");
+        let mut drain =
+            call.handle(self.now, Event::Received(self.id, bytes)).expect("a driver that is right");
         loop {
             let wait = match drain.next() {
                 Step::Deliver(item) => {
@@ -143,6 +147,7 @@ pub fn chunk(content: &str) -> String {
 }
 
 /// The events of an answer before its first text
+#[expect(clippy::wildcard_enum_match_arm, reason = "DIALECTS lists those that are at hand")]
 fn opening(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::OpenAiChat => concat!(
@@ -168,10 +173,12 @@ fn opening(dialect: Dialect) -> &'static str {
             r#"data: {"candidates":[{"content":{"parts":[{"text":"Hello"}],"role":"model"},"index":0}],"modelVersion":"m","responseId":"r"}"#,
             "\n\n",
         ),
+        _ => panic!("no answer of that dialect is at hand"),
     }
 }
 
 /// One event that brings a token of text, with an escape in it where `escaped`
+#[expect(clippy::wildcard_enum_match_arm, reason = "DIALECTS lists those that are at hand")]
 pub fn text_event(dialect: Dialect, escaped: bool) -> String {
     let text = if escaped { r"\n \u00e9" } else { " token" };
     let event = match dialect {
@@ -193,6 +200,7 @@ pub fn text_event(dialect: Dialect, escaped: bool) -> String {
         Dialect::Gemini => format!(
             r#"data: {{"candidates":[{{"content":{{"parts":[{{"text":"{text}"}}],"role":"model"}},"index":0}}],"usageMetadata":{{"promptTokenCount":5,"candidatesTokenCount":7,"totalTokenCount":12}},"modelVersion":"m","responseId":"r"}}"#
         ),
+        _ => panic!("no answer of that dialect is at hand"),
     };
     event + "\n\n"
 }
