@@ -40,7 +40,11 @@ pub(super) fn event(data: &Value) -> String {
     }
 }
 
-/// The events of one answer in each dialect
+/// The dialects that these tests speak: one of each way in which an answer becomes whole
+pub(super) const DIALECTS: [Dialect; 4] =
+    [Dialect::OpenAiChat, Dialect::OpenAiResponses, Dialect::Anthropic, Dialect::Gemini];
+
+/// The events of one answer in each of [`DIALECTS`]
 pub(super) trait Answer {
     /// What comes before the first delta
     fn opening(self) -> String;
