@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use steadfast::dialect::findings::{Finding, Findings};
 use steadfast::dialect::{Decode, Decoder, Dialect, Progress};
-use steadfast::framing::sse::Framer;
+use steadfast::framing::{Framer, Framing};
 use steadfast::outcome::ProviderError;
 use steadfast::outcome::{Choice, ToolCall, ToolKind, Turn};
 use steadfast_tests::shared;
@@ -189,8 +189,9 @@ fn decode(dialect: Dialect, framing: &str, body: &str) -> Decoded {
     }
     let framed = dialect.framing((framing == "ndjson").then_some("application/x-ndjson"));
     let events = match (framing, framed) {
-        ("sse", Framing::EventStream) => events(body),
-        ("ndjson", Framing::Ndjson) => body.lines().map(|line| ("message".into(), line.into())).collect(),
+        ("sse", Some(framed @ Framing::Sse)) | ("ndjson", Some(framed @ Framing::Ndjson)) => {
+            events(framed, body)
+        }
         _ => panic!("{dialect:?} in {framing}"),
     };
     for (name, data) in events {
@@ -217,8 +218,8 @@ impl Decoded {
 }
 
 /// The names and the data of a body's events, an unterminated last one included
-fn events(body: &str) -> Vec<(String, String)> {
-    let mut framer = Framer::new(16 << 20);
+fn events(framing: Framing, body: &str) -> Vec<(String, String)> {
+    let mut framer = Framer::new(framing, 16 << 20);
     let mut events = Vec::new();
     let mut rest = body.as_bytes();
     loop {

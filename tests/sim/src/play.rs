@@ -146,11 +146,12 @@ impl Play<'_, '_> {
                     stop = self.feed(Event::Cancel);
                     continue;
                 }
-                // While the consumer is away, nobody drives the call.
+                // While the consumer is away, nobody drives the call; the server goes on.
                 Stop::Away => {
                     match self.consumer.away_until.take() {
                         Some(until) if until > self.consumer.now => {
-                            self.jump([Some(until), self.cancel_at(), None]);
+                            let peer = self.peer.as_ref().and_then(|(_, _, peer)| peer.wakes_at());
+                            self.jump([Some(until), self.cancel_at(), peer]);
                             self.consumer.away_until = Some(until);
                         }
                         _ => stop = self.drain(),

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::play::Play;
 use super::record::Got;
-use super::wire::{Answer, DIALECTS, LAST_CHUNK, STREAM_HEAD, chunk, event, response};
+use super::wire::{Answer, LAST_CHUNK, SPOKEN, STREAM_HEAD, chunk, event, response};
 use crate::config::Overrides;
 use crate::dialect::Dialect;
 
@@ -121,7 +121,7 @@ fn result(play: &Play) -> (Vec<Got>, String, Vec<(u64, u64)>) {
 proptest! {
     #[test]
     fn any_split_and_any_drops_give_the_same_items_and_outcome(
-        dialect in prop::sample::select(&DIALECTS[..]),
+        dialect in prop::sample::select(&SPOKEN[..]),
         is_packed in prop::sample::select(if cfg!(feature = "content-decoding") { &[false, true][..] } else { &[false] }),
         chunks in prop::collection::vec(1..200_usize, 1..8),
         pieces in prop::collection::vec(1..120_usize, 1..8),

@@ -40,11 +40,7 @@ pub(super) fn event(data: &Value) -> String {
     }
 }
 
-/// The dialects that these tests speak: one of each way in which an answer becomes whole
-pub(super) const DIALECTS: [Dialect; 4] =
-    [Dialect::OpenAiChat, Dialect::OpenAiResponses, Dialect::Anthropic, Dialect::Gemini];
-
-/// The events of one answer in each of [`DIALECTS`]
+/// The events of one answer in each of [`SPOKEN`]
 pub(super) trait Answer {
     /// What comes before the first delta
     fn opening(self) -> String;
@@ -59,6 +55,10 @@ pub(super) trait Answer {
     /// A provider's keep-alive
     fn ping(self) -> String;
 }
+
+/// The dialects that these tests speak: one of each way in which an answer becomes whole
+pub(super) const SPOKEN: [Dialect; 4] =
+    [Dialect::OpenAiChat, Dialect::OpenAiResponses, Dialect::Anthropic, Dialect::Gemini];
 
 fn unplayed(dialect: Dialect) -> ! {
     panic!("these tests do not speak {}", dialect.name())
