@@ -18,6 +18,7 @@
 //! | [`content`] | compressed bodies to bytes |
 //! | [`http1`] | HTTP/1.1 over bytes |
 //! | [`time`] | points in time and bounds, never a clock |
+//! | [`policies`] | what is done where the field differs, and why |
 //!
 //! # Driving a call
 //!
@@ -99,5 +100,7 @@ pub mod framing;
 pub mod http1;
 pub mod machine;
 pub mod outcome;
+#[doc = include_str!("policies.md")]
+pub mod policies {}
 pub mod retry;
 pub mod time;

@@ -4,6 +4,9 @@
 //! and every run must come to the same turn, the same end at the same instant, and the same
 //! requests. Times are seconds from the moment at which the request was wholly written.
 
+mod checks;
+mod told;
+
 use std::time::Duration;
 
 use steadfast::call::{Env, Request, RequestBuilder};
@@ -14,6 +17,8 @@ use steadfast_scenario::{
     Call, Cancel, Connection, Consumer, Listen, Read, Script, Server, Shape, Step, Tally,
 };
 use steadfast_sim::{Played, Sim, Split};
+
+pub use checks::deliveries;
 
 /// The head of a stream whose body is chunked
 pub const HEAD: &str =
@@ -39,6 +44,7 @@ pub struct Case {
     overrides: Overrides,
     connections: Vec<Connection>,
     caller: Call,
+    listen: Listen,
     tls: bool,
     env: Env,
 }
@@ -85,6 +91,17 @@ impl Answer {
             framed.extend(bytes);
         }
         self.steps.push(Step::Send(framed));
+        self
+    }
+
+    /// Sends each of these so that no read has more than one, a millisecond apart
+    pub fn reads(mut self, pieces: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
+        const APART: Duration = Duration::from_millis(1);
+        for piece in pieces {
+            self = self.send(piece);
+            self.steps.push(Step::Pause(APART));
+            self.at += APART;
+        }
         self
     }
 
@@ -168,6 +185,7 @@ impl Case {
             overrides: Overrides::new().max_attempts(1),
             connections: Vec::new(),
             caller,
+            listen: Listen::Accept,
             tls: false,
             env: Env { seed: 1, unix_at_origin: Duration::ZERO },
         }
@@ -202,6 +220,12 @@ impl Case {
         self
     }
 
+    /// Another way to listen
+    pub fn listen(mut self, listen: Listen) -> Self {
+        self.listen = listen;
+        self
+    }
+
     /// The consumer works for `seconds` after each delta
     pub fn slow_consumer(mut self, seconds: f64) -> Self {
         self.caller.consumer = Some(Consumer { pause: Duration::from_secs_f64(seconds), every: 1 });
@@ -226,7 +250,7 @@ impl Case {
     ///
     /// If two of the runs differ.
     pub fn play(&self) -> Ran {
-        let whole = self.play_split(Split::UpTo(16 * 1024));
+        let whole = self.play_whole();
         let random = (0..8).map(|seed| Split::Random(fastrand::Rng::with_seed(seed), 48));
         for split in std::iter::once(Split::UpTo(1)).chain(random) {
             let cut = self.play_split(split.clone());
@@ -235,18 +259,25 @@ impl Case {
         whole
     }
 
+    /// Plays it in one way, with its bytes read whole: for many runs that differ in something else
+    pub fn play_whole(&self) -> Ran {
+        self.play_split(Split::UpTo(16 * 1024))
+    }
+
     fn play_split(&self, split: Split) -> Ran {
         let script = Script {
             name: "corpus".to_owned(),
             about: String::new(),
-            server: Server { listen: Listen::Accept, tls: self.tls, receive_buffer: None, send_buffer: None },
+            server: Server { listen: self.listen, tls: self.tls, receive_buffer: None, send_buffer: None },
             connections: self.connections.clone(),
         };
         let request =
             self.request.clone().overrides(self.overrides).build().expect("a request that can be sent");
         let mut sim = Sim::new(&script).split(split).env(self.env);
         let played = sim.play(request, &self.caller);
-        Ran { played, tally: sim.tally() }
+        let ran = Ran { played, tally: sim.tally() };
+        ran.check(self.caller.shape);
+        ran
     }
 }
 

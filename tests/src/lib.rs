@@ -1,4 +1,5 @@
 //! What the tests across the crates share.
 
 pub mod corpus;
+pub mod hand;
 pub mod shared;

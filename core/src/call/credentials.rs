@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use http::HeaderMap;
 use http::header::{self, HeaderName};
 use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderValue};
 
 /// Whether a header field of that name carries a credential
 pub(super) fn is_credential(name: &HeaderName) -> bool {
@@ -94,6 +94,17 @@ impl Credentials {
         }
     }
 
+    /// Blanks every credential in the values of header fields
+    pub(super) fn blank_headers(&self, headers: &mut HeaderMap) {
+        for value in headers.values_mut() {
+            let mut bytes = value.as_bytes().to_vec();
+            self.blank_bytes(&mut bytes, false);
+            if bytes != value.as_bytes() {
+                *value = HeaderValue::from_bytes(&bytes).expect("what goes and what comes is visible ASCII");
+            }
+        }
+    }
+
     /// How many bytes of a credential's beginning `text` ends with, if they are more than may stand
     fn left_at_the_end(&self, text: &[u8]) -> Option<usize> {
         let left = |secret: &String| {
@@ -138,6 +149,18 @@ mod tests {
         assert_eq!(text, "bad [credential], [credential][credential] [credential] [credential] sse");
         assert_eq!(bytes, text.as_bytes());
         assert_eq!(format!("{credentials:?}"), "Credentials(4)");
+    }
+
+    #[test]
+    fn in_header_fields() {
+        let target = PathAndQuery::from_static("/?key=goog-7890");
+        let credentials = Credentials::of(&HeaderMap::new(), &target);
+        let mut headers = HeaderMap::new();
+        headers.insert("location", "https://h/?key=goog-7890&x=goog-7890".parse().unwrap());
+        headers.insert("x-other", HeaderValue::from_bytes(b"\xFF as it was").unwrap());
+        credentials.blank_headers(&mut headers);
+        assert_eq!(headers["location"], "https://h/?key=[credential]&x=[credential]");
+        assert_eq!(headers["x-other"].as_bytes(), b"\xFF as it was");
     }
 
     #[test]

@@ -191,6 +191,12 @@ impl Call {
 
     /// Closes the attempt or pause, if there is one, and returns the head of its response
     fn end_attempt(&mut self, reason: Reason) -> Option<ResponseHead> {
+        if self.connect.take().is_some() {
+            // No connection was asked for yet, so there is none to close, and no attempt was made.
+            self.attempts_made -= 1;
+            self.inner = Inner::Idle;
+            return None;
+        }
         self.span(reason);
         let whole = self.request.head.len() + self.request.body.len();
         match std::mem::replace(&mut self.inner, Inner::Idle) {
@@ -200,10 +206,7 @@ impl Call {
                 } else {
                     CloseMode::Abort
                 };
-                // A connection that was not yet asked for need not be closed.
-                if self.connect.take().is_none() {
-                    self.close = Some((attempt.id, mode));
-                }
+                self.close = Some((attempt.id, mode));
                 let Attempt { head, record, .. } = *attempt;
                 self.timeline.attempt(AttemptRecord { ended: self.now, reason, ..record });
                 head

@@ -9,7 +9,7 @@ use super::clocks::stream_of;
 use super::content::Content;
 use super::event::Item;
 use super::request::Shape;
-use super::stream::{StreamBody, malformed};
+use super::stream::{StreamBody, malformed, text_of};
 use super::{Call, Inner};
 use crate::content::{self, ContentError};
 use crate::dialect::findings::Findings;
@@ -141,7 +141,8 @@ impl Call {
     }
 
     /// The head of the final response is whole
-    pub(super) fn head_arrived(&mut self, head: ResponseHead) {
+    pub(super) fn head_arrived(&mut self, mut head: ResponseHead) {
+        self.credentials.blank_headers(&mut head.headers);
         let (now, shape, dialect) = (self.now, self.request.shape, self.request.dialect);
         let whole = self.request.head.len() + self.request.body.len();
         let Inner::Attempting(attempt) = &mut self.inner else { return };
@@ -320,7 +321,7 @@ impl Call {
 
     fn unary_ended(&mut self, body: Vec<u8>, proper: bool) {
         let Some(dialect) = self.request.dialect else { return self.complete_unary(body) };
-        let text = String::from_utf8_lossy(&body);
+        let text = text_of(&body);
         if text.trim_ascii().is_empty() {
             return self.fail(ErrorKind::Empty);
         }

@@ -1,5 +1,6 @@
 //! The body of a stream: bytes to events, events to findings.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -125,18 +126,19 @@ impl StreamBody {
     pub(super) fn end(&mut self, proper: bool) -> Result<bool, ProtocolError> {
         self.over = true;
         match &mut self.source {
+            Source::Events(_) if !proper => Ok(false),
             Source::Events(framer) => {
-                let Some(tail) = framer.tail().filter(|_| proper) else { return Ok(false) };
-                let Ok(data) = std::str::from_utf8(framer.bytes(&[], tail.data)) else { return Ok(false) };
-                let is_whole =
-                    data == "[DONE]" || serde_json::from_str::<serde::de::IgnoredAny>(data).is_ok();
-                if is_whole {
-                    self.open_event(&tail, 0, &[])?;
+                while let Some(tail) = framer.tail() {
+                    let data = String::from_utf8_lossy(framer.bytes(&[], tail.data));
+                    if is_complete(data.trim_ascii()) {
+                        self.open_event(&tail, 0, &[])?;
+                        return Ok(true);
+                    }
                 }
-                Ok(is_whole)
+                Ok(false)
             }
             Source::Whole(body) => {
-                self.own = String::from_utf8_lossy(&std::mem::take(body)).into_owned();
+                self.own = text_of(&std::mem::take(body)).into_owned();
                 if self.own.trim_ascii().is_empty() {
                     return Ok(false);
                 }
@@ -279,6 +281,17 @@ impl StreamBody {
     pub(super) fn gap(&self, now: Instant) -> Duration {
         now - self.quiet_since
     }
+}
+
+/// Whether data without its blank line is all there: JSON, or the sentinel that gateways end
+/// streams of every dialect with
+fn is_complete(data: &str) -> bool {
+    data == "[DONE]" || serde_json::from_str::<serde::de::IgnoredAny>(data).is_ok()
+}
+
+/// A whole body as text, without the byte order mark that some servers write in front of JSON
+pub(super) fn text_of(body: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body))
 }
 
 /// A body that cannot be read as its dialect

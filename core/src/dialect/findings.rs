@@ -115,7 +115,8 @@ pub struct Findings {
     queue: Vec<Finding>,
     next: usize,
     scratch: String,
-    /// Payloads that were passed over by rule: comments wrapped as data, `null`
+    /// Payloads that were passed over by rule: comments wrapped as data, `null`, and Chat's sentinel
+    /// in a stream of another dialect
     pub skipped: u64,
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::LOCATION;
 use http::{HeaderMap, StatusCode};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -160,7 +161,8 @@ pub enum Billing {
 
 /// A response with a status that is not a success
 ///
-/// Its debug form leaves the body out, and credentials that a server echoes are blanked in it.
+/// Its debug form leaves the body out, and credentials that a server echoes are blanked in it, as
+/// they are in the header fields of every response.
 #[derive(Clone, PartialEq, thiserror::Error)]
 pub struct StatusError {
     /// The status
@@ -178,8 +180,15 @@ pub struct StatusError {
 impl fmt::Display for StatusError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the server answered {}", self.status)?;
-        match &self.provider {
-            Some(provider) => write!(f, ": {provider}"),
+        if let Some(provider) = &self.provider {
+            write!(f, ": {provider}")?;
+        }
+        match self.headers.get(LOCATION).filter(|_| self.status.is_redirection()) {
+            Some(location) => write!(
+                f,
+                "; redirects are not followed, so correct the URL: it points to {}",
+                ProtocolError::snippet(location.as_bytes())
+            ),
             None => Ok(()),
         }
     }

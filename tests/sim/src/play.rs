@@ -130,7 +130,14 @@ enum Stop {
 
 impl Play<'_, '_> {
     fn run(&mut self) -> Outcome {
-        let mut stop = self.feed(Event::Start);
+        let mut stop = if self.cancel_due() {
+            // Before anything was done: nobody acts on what the call would have asked for.
+            self.cancelled = true;
+            drop(self.call.handle(self.consumer.now, Event::Start).expect("a new call can begin"));
+            self.feed(Event::Cancel)
+        } else {
+            self.feed(Event::Start)
+        };
         let mut looked = false;
         for _ in 0..MAX_EVENTS {
             if let Some((_, _, peer)) = &mut self.peer {
@@ -146,11 +153,12 @@ impl Play<'_, '_> {
                     stop = self.feed(Event::Cancel);
                     continue;
                 }
-                // While the consumer is away, nobody drives the call.
+                // While the consumer is away, nobody drives the call; the server goes on.
                 Stop::Away => {
                     match self.consumer.away_until.take() {
                         Some(until) if until > self.consumer.now => {
-                            self.jump([Some(until), self.cancel_at(), None]);
+                            let peer = self.peer.as_ref().and_then(|(_, _, peer)| peer.wakes_at());
+                            self.jump([Some(until), self.cancel_at(), peer]);
                             self.consumer.away_until = Some(until);
                         }
                         _ => stop = self.drain(),

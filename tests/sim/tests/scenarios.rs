@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use steadfast_scenario::{Scenario, all};
+use steadfast_scenario::{Consumer, Scenario, Step, all, find};
 use steadfast_sim::{Played, Sim, Split, request};
 
 fn check(scenario: &Scenario, split: Split) -> Vec<String> {
@@ -47,4 +47,17 @@ fn no_split_of_the_bytes_changes_an_end() {
         }
     }
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn the_server_goes_on_while_the_consumer_is_away() {
+    let mut scenario = find("stream-mute-after-delta").expect("a scenario of that name").clone();
+    let steps = &mut scenario.script.connections[0].steps;
+    assert_eq!(steps.pop(), Some(Step::AwaitClose));
+    let wait = |seconds| Step::Pause(Duration::from_secs(seconds));
+    steps.extend([wait(1), wait(1), Step::Send(b"0\r\n\r\n".to_vec()), Step::AwaitClose]);
+    // Back after two seconds, when the answer has already ended in the socket
+    scenario.call.consumer = Some(Consumer { pause: Duration::from_secs(2), every: 1 });
+    let played = Sim::new(&scenario.script).play(request(&scenario), &scenario.call);
+    assert_eq!(played.outcome.timeline.elapsed(), Duration::from_secs(2));
 }

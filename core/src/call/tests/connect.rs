@@ -84,7 +84,7 @@ fn a_mute_server_ends_at_request_timeout() {
 #[test]
 fn interim_responses_and_a_trickled_head_gain_nothing() {
     let overrides = one_attempt().request_timeout(30.0).stream_idle_timeout(1.0);
-    for bytes in ["HTTP/1.1 102 Processing\r\n\r\n".repeat(100), STREAM_HEAD[..50].repeat(1)] {
+    for bytes in ["HTTP/1.1 102 Processing\r\n\r\n".repeat(100), STREAM_HEAD[..50].to_owned()] {
         let mut play = Play::stream(CHAT, overrides).start();
         play.at(100).request();
         for (second, piece) in (1..30).zip(bytes.as_bytes().chunks(2)) {

@@ -3,13 +3,21 @@
 //! `play` is the driver, `record` what it saw and the invariants that hold for every call, `wire`
 //! what servers send. The other files are the tests, by theme.
 
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a test names what it expects and prints whatever else came"
+)]
+
 mod play;
 mod record;
 mod wire;
 
 mod backpressure;
+mod bounds;
 mod cancel;
+mod chaos;
 mod connect;
+mod drops;
 mod facts;
 mod misuse;
 mod refused;

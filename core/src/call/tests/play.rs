@@ -71,6 +71,17 @@ impl Play {
         self
     }
 
+    /// The consumer takes each item at once from now on
+    pub(super) fn eagerly(mut self) -> Self {
+        self.eager = true;
+        self
+    }
+
+    /// The time
+    pub(super) fn now(&self) -> Duration {
+        self.now
+    }
+
     /// The drain is dropped at each point for which `interrupt` says so
     pub(super) fn interrupted(mut self, interrupt: impl FnMut(usize) -> bool + 'static) -> Self {
         self.interrupt = Box::new(interrupt);
