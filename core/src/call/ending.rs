@@ -144,7 +144,7 @@ impl Call {
             return self
                 .end_attempt_with(ErrorKind::Protocol(ProtocolError::ContentType { content_type, snippet }));
         }
-        self.credentials.blank_bytes(&mut body, !whole);
+        self.request.credentials.blank_bytes(&mut body, !whole);
         let error = StatusError {
             status: head.status,
             headers: head.headers.clone(),
@@ -195,6 +195,12 @@ impl Call {
 
     /// Closes the attempt or pause, if there is one, and returns the head of its response
     fn end_attempt(&mut self, reason: Reason) -> Option<ResponseHead> {
+        if self.connect.take().is_some() {
+            // No connection was asked for yet, so there is none to close, and no attempt was made.
+            self.attempts_made -= 1;
+            self.inner = Inner::Idle;
+            return None;
+        }
         self.span(reason);
         let whole = self.request.head.len() + self.request.body.len();
         match std::mem::replace(&mut self.inner, Inner::Idle) {
@@ -204,10 +210,7 @@ impl Call {
                 } else {
                     CloseMode::Abort
                 };
-                // A connection that was not yet asked for need not be closed.
-                if self.connect.take().is_none() {
-                    self.close = Some((attempt.id, mode));
-                }
+                self.close = Some((attempt.id, mode));
                 let Attempt { head, record, .. } = *attempt;
                 self.timeline.attempt(AttemptRecord { ended: self.now, reason, ..record });
                 head
@@ -250,8 +253,8 @@ impl Call {
 
     /// Blanks the call's credentials wherever the peer's words are quoted (rule END-5)
     fn blank_credentials(&self, kind: &mut ErrorKind) {
-        let blank = |text: &mut String| self.credentials.blank(text);
-        let blank_snippet = |text: &mut String| self.credentials.blank_cut(text);
+        let blank = |text: &mut String| self.request.credentials.blank(text);
+        let blank_snippet = |text: &mut String| self.request.credentials.blank_cut(text);
         let blank_provider = |provider: &mut ProviderError| {
             blank(&mut provider.message);
             let words = [&mut provider.kind, &mut provider.code, &mut provider.request_id];
