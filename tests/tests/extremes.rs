@@ -151,7 +151,11 @@ impl Played {
     }
 
     fn say(&self, name: &str) {
-        println!("extremes: {name}: {} KiB held at the most, of {} KiB sent", self.peak >> 10, self.sent >> 10);
+        println!(
+            "extremes: {name}: {} KiB held at the most, of {} KiB sent",
+            self.peak >> 10,
+            self.sent >> 10
+        );
     }
 }
 
