@@ -150,7 +150,7 @@ impl Call {
             let kind = FailureKind::Proxy(ProxyRefusal::AuthenticationRequired);
             return self.end_attempt_with(ErrorKind::Proxy(IoFailure { stage: Stage::Proxy, kind, message }));
         }
-        self.credentials.blank_bytes(&mut body, !whole);
+        self.request.credentials.blank_bytes(&mut body, !whole);
         let error = StatusError {
             status: head.status,
             headers: head.headers.clone(),
@@ -255,8 +255,8 @@ impl Call {
 
     /// Blanks the call's credentials wherever the peer's words are quoted (rule END-5)
     fn blank_credentials(&self, kind: &mut ErrorKind) {
-        let blank = |text: &mut String| self.credentials.blank(text);
-        let blank_snippet = |text: &mut String| self.credentials.blank_cut(text);
+        let blank = |text: &mut String| self.request.credentials.blank(text);
+        let blank_snippet = |text: &mut String| self.request.credentials.blank_cut(text);
         let blank_provider = |provider: &mut ProviderError| {
             blank(&mut provider.message);
             let words = [&mut provider.kind, &mut provider.code, &mut provider.request_id];

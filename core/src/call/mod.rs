@@ -40,7 +40,6 @@ use crate::time::Instant;
 
 use assembly::Assembly;
 use attempt::{Attempt, AttemptPhase, PeerEnd, Transport};
-use credentials::Credentials;
 pub use event::{AttemptId, CloseMode, Command, Fact, Item, State, Timer};
 pub use request::{Origin, Request, RequestBuilder, RequestError, Retries, Shape};
 pub(crate) use request::{host_and_port, in_brackets};
@@ -61,7 +60,6 @@ pub struct Env {
 pub struct Call {
     request: Request,
     config: RequestConfig,
-    credentials: Credentials,
     unix_at_origin: Duration,
     rng: fastrand::Rng,
     backoff: Backoff,
@@ -109,7 +107,6 @@ impl Call {
     pub fn new(request: Request, config: RequestConfig, env: Env, now: Instant) -> Self {
         Self {
             config,
-            credentials: Credentials::of(&request.headers, &request.target),
             unix_at_origin: env.unix_at_origin,
             rng: fastrand::Rng::with_seed(env.seed),
             backoff: Backoff::default(),

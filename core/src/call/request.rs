@@ -9,7 +9,7 @@ use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use serde::Serialize;
 
-use super::credentials;
+use super::credentials::{self, Credentials};
 use crate::config::{ConfigError, Overrides, RequestConfig};
 use crate::connect::Proxy;
 use crate::dialect::Dialect;
@@ -37,7 +37,7 @@ pub struct Request {
     pub(super) method: Method,
     pub(super) origin: Origin,
     pub(super) target: PathAndQuery,
-    pub(super) headers: HeaderMap,
+    pub(super) credentials: Credentials,
     /// What goes out before the body: the header fields and those that frame the message
     pub(super) head: Bytes,
     pub(super) body: Bytes,
@@ -46,7 +46,8 @@ pub struct Request {
     pub(super) retries: Retries,
     /// A proxy gets it and forwards it
     pub(super) forwarded: bool,
-    overrides: Overrides,
+    /// None where there are none, which is the usual case
+    overrides: Option<Box<Overrides>>,
 }
 
 /// How the answer to a request comes
@@ -150,7 +151,7 @@ impl Request {
 
     /// What this call wants otherwise than the configuration in force
     pub fn overrides(&self) -> &Overrides {
-        &self.overrides
+        self.overrides.as_deref().unwrap_or(&Overrides::NONE)
     }
 
     /// The same request as an HTTP proxy has to get it that forwards it to an `http` origin
@@ -160,26 +161,24 @@ impl Request {
     /// [`Proxies::route`](crate::connect::Proxies::route).
     #[must_use]
     pub fn forwarded_by(mut self, proxy: &Proxy) -> Self {
-        if let Some(value) = proxy.authorization() {
-            self.headers.entry(header::PROXY_AUTHORIZATION).or_insert(value);
+        const FIELD: &[u8] = b"\r\nproxy-authorization: ";
+        let line_end = memchr::memchr(b'\r', &self.head).expect("a head has a request line");
+        let fields = &self.head[line_end..self.head.len() - 2];
+        let Self { method, origin, target, .. } = &self;
+        let mut head = format!("{method} http://{}{target} HTTP/1.1", origin.authority()).into_bytes();
+        head.extend_from_slice(fields);
+        if let Some(value) = proxy.authorization()
+            && memchr::memmem::find(fields, FIELD).is_none()
+        {
+            head.extend_from_slice(&FIELD[2..]);
+            head.extend_from_slice(value.as_bytes());
+            head.extend_from_slice(b"\r\n");
+            self.credentials.add(&value);
         }
+        head.extend_from_slice(b"\r\n");
+        self.head = head.into();
         self.forwarded = true;
-        self.head = self.encode().expect("the same target and host were encoded before");
         self
-    }
-
-    fn encode(&self) -> Result<Bytes, http1::RequestError> {
-        let authority = self.origin.authority();
-        let whole_url;
-        let target = if self.forwarded {
-            whole_url = format!("http://{authority}{}", self.target);
-            &whole_url
-        } else {
-            self.target.as_str()
-        };
-        let (method, headers) = (&self.method, &self.headers);
-        let body_length = self.body.len() as u64;
-        RequestHead { method, target, host: &authority, headers, body_length }.encode()
     }
 }
 
@@ -190,7 +189,6 @@ impl fmt::Debug for Request {
             .field("method", &self.method)
             .field("origin", &format_args!("{}", self.origin))
             .field("path", &self.target.path())
-            .field("headers", &self.headers)
             .field("body_bytes", &self.body.len())
             .field("shape", &self.shape)
             .field("dialect", &self.dialect)
@@ -204,6 +202,7 @@ impl fmt::Debug for Request {
 #[derive(Clone, Debug)]
 pub struct RequestBuilder {
     request: Result<Request, RequestError>,
+    headers: HeaderMap,
 }
 
 impl RequestBuilder {
@@ -212,21 +211,24 @@ impl RequestBuilder {
             method,
             origin,
             target,
-            headers: HeaderMap::new(),
+            credentials: Credentials::default(),
             head: Bytes::new(),
             body: Bytes::new(),
             shape: Shape::default(),
             dialect: None,
             retries: Retries::default(),
             forwarded: false,
-            overrides: Overrides::new(),
+            overrides: None,
         });
-        Self { request }
+        Self { request, headers: HeaderMap::new() }
     }
 
-    fn change(mut self, change: impl FnOnce(&mut Request) -> Result<(), RequestError>) -> Self {
+    fn change(
+        mut self,
+        change: impl FnOnce(&mut Request, &mut HeaderMap) -> Result<(), RequestError>,
+    ) -> Self {
         if let Ok(request) = &mut self.request
-            && let Err(error) = change(request)
+            && let Err(error) = change(request, &mut self.headers)
         {
             self.request = Err(error);
         }
@@ -238,12 +240,12 @@ impl RequestBuilder {
     /// White space around the value is trimmed, as key files often end in a line break; a line
     /// break or NUL inside it is an error, told without the value.
     pub fn header(self, name: &str, value: &str) -> Self {
-        self.change(|request| {
+        self.change(|_, headers| {
             let name = HeaderName::try_from(name).map_err(|_| RequestError::HeaderName)?;
             let mut value = HeaderValue::try_from(value.trim())
                 .map_err(|_| RequestError::HeaderValue { name: name.to_string() })?;
             value.set_sensitive(credentials::is_credential(&name));
-            request.headers.insert(name, value);
+            headers.insert(name, value);
             Ok(())
         })
     }
@@ -252,7 +254,7 @@ impl RequestBuilder {
     pub fn bearer(self, key: &str) -> Self {
         let key = key.trim();
         if key.is_empty() {
-            return self.change(|_| Err(RequestError::HeaderValue { name: "authorization".to_owned() }));
+            return self.change(|_, _| Err(RequestError::HeaderValue { name: "authorization".to_owned() }));
         }
         self.header(header::AUTHORIZATION.as_str(), &format!("Bearer {key}"))
     }
@@ -264,7 +266,7 @@ impl RequestBuilder {
 
     /// A body of bytes
     pub fn body(self, body: impl Into<Bytes>) -> Self {
-        self.change(|request| {
+        self.change(|request, _| {
             request.body = body.into();
             Ok(())
         })
@@ -272,17 +274,17 @@ impl RequestBuilder {
 
     /// A body of JSON, and `content-type: application/json`
     pub fn json(self, body: &impl Serialize) -> Self {
-        self.change(|request| {
+        self.change(|request, headers| {
             let body = serde_json::to_vec(body).map_err(|error| RequestError::Body(error.to_string()))?;
             request.body = body.into();
-            request.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
             Ok(())
         })
     }
 
     /// What the answer means
     pub fn dialect(self, dialect: Dialect) -> Self {
-        self.change(|request| {
+        self.change(|request, _| {
             request.dialect = Some(dialect);
             Ok(())
         })
@@ -290,7 +292,7 @@ impl RequestBuilder {
 
     /// The answer comes as a stream; the body must ask for that as well, in its provider's way
     pub fn stream(self) -> Self {
-        self.change(|request| {
+        self.change(|request, _| {
             request.shape = Shape::Stream;
             Ok(())
         })
@@ -298,7 +300,7 @@ impl RequestBuilder {
 
     /// Whether more than one attempt may be made
     pub fn retries(self, retries: Retries) -> Self {
-        self.change(|request| {
+        self.change(|request, _| {
             request.retries = retries;
             Ok(())
         })
@@ -306,9 +308,9 @@ impl RequestBuilder {
 
     /// What this call wants otherwise than the configuration in force
     pub fn overrides(self, overrides: Overrides) -> Self {
-        self.change(|request| {
+        self.change(|request, _| {
             RequestConfig::default().with(&overrides)?;
-            request.overrides = overrides;
+            request.overrides = (overrides != Overrides::NONE).then(|| Box::new(overrides));
             Ok(())
         })
     }
@@ -321,7 +323,15 @@ impl RequestBuilder {
         if request.shape == Shape::Stream && request.dialect.is_none() {
             return Err(RequestError::StreamWithoutDialect);
         }
-        request.head = request.encode()?;
+        let head = RequestHead {
+            method: &request.method,
+            target: request.target.as_str(),
+            host: &request.origin.authority(),
+            headers: &self.headers,
+            body_length: request.body.len() as u64,
+        };
+        request.head = head.encode()?;
+        request.credentials = Credentials::of(&self.headers, &request.target);
         Ok(request)
     }
 }
@@ -438,8 +448,8 @@ mod tests {
     #[test]
     fn l06_an_api_key_with_a_line_end() {
         let build = |key: &str| Request::post("http://h/").bearer(key).build();
-        let request = build("sk-test\r\n").unwrap();
-        assert_eq!(request.headers[header::AUTHORIZATION], "Bearer sk-test");
+        let head = build("sk-test\r\n").unwrap().head;
+        assert!(std::str::from_utf8(&head).unwrap().contains("\r\nauthorization: Bearer sk-test\r\n"));
         for bad in ["sk-te\nX-Evil: 1", "sk-te\0st", "", "\r\n"] {
             let error = build(bad).unwrap_err();
             assert_eq!(error, RequestError::HeaderValue { name: "authorization".to_owned() });
@@ -472,7 +482,7 @@ mod tests {
         assert_eq!(
             head(request.clone().forwarded_by(&proxy)),
             "POST http://[::1]:8080/v1?a=b HTTP/1.1\r\nhost: [::1]:8080\r\n\
-             proxy-authorization: Basic bWU6c2VjcmV0\r\naccept-encoding: identity\r\ncontent-length: 2\r\n\r\n"
+             accept-encoding: identity\r\ncontent-length: 2\r\nproxy-authorization: Basic bWU6c2VjcmV0\r\n\r\n"
         );
         assert!(!format!("{:?}", request.forwarded_by(&proxy)).contains("bWU6"));
         let own = Request::post("http://h").header("proxy-authorization", "Digest x").build().unwrap();
