@@ -233,6 +233,8 @@ pub enum ProxyRefusal {
     Socks(u8),
     /// It broke its protocol, or went past a bound
     Protocol,
+    /// It was not asked: its URL cannot be used, or it cannot be told the host's name
+    Unusable,
 }
 
 /// One thing for the driver to do

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::proxy::{Credentials, Proxy};
 use super::refused;
 use crate::call::Origin;
-use crate::machine::{FailureKind, IoFailure, ProxyRefusal, Stage};
+use crate::machine::{IoFailure, ProxyRefusal};
 
 const VERSION: u8 = 5;
 const CONNECT: u8 = 1;
@@ -155,10 +155,8 @@ fn request(origin: &Origin) -> Result<Vec<u8>, IoFailure> {
         }
         Err(_) => {
             let name = origin.host().as_bytes();
-            let length = u8::try_from(name.len()).map_err(|_| IoFailure {
-                stage: Stage::Proxy,
-                kind: FailureKind::NotFound,
-                message: "the host's name is longer than SOCKS5 can carry".to_owned(),
+            let length = u8::try_from(name.len()).map_err(|_| {
+                refused(ProxyRefusal::Unusable, "the host's name is longer than SOCKS5 can carry")
             })?;
             request.extend([NAME, length]);
             request.extend_from_slice(name);
@@ -188,6 +186,7 @@ mod tests {
     use super::*;
     use crate::call::Request;
     use crate::connect::Tunnel;
+    use crate::machine::{FailureKind, Stage};
 
     const NAME_REQUEST: &[u8] = b"\x05\x01\x00\x03\x06a.test\x01\xbb";
 
@@ -313,6 +312,6 @@ mod tests {
         };
         assert_eq!(start(255), Ok(()));
         let failure = start(256).unwrap_err();
-        assert_eq!((failure.stage, failure.kind), (Stage::Proxy, FailureKind::NotFound));
+        assert_eq!(failure.kind, FailureKind::Proxy(ProxyRefusal::Unusable));
     }
 }

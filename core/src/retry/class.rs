@@ -40,7 +40,10 @@ pub fn proxy_class(kind: FailureKind) -> Class {
         // General failure, network or host unreachable, connection refused, time to live expired
         FailureKind::Proxy(ProxyRefusal::Socks(1 | 3..=6)) => Class::Retry,
         FailureKind::Proxy(
-            ProxyRefusal::Socks(_) | ProxyRefusal::AuthenticationRequired | ProxyRefusal::Protocol,
+            ProxyRefusal::Socks(_)
+            | ProxyRefusal::AuthenticationRequired
+            | ProxyRefusal::Protocol
+            | ProxyRefusal::Unusable,
         ) => Class::Never,
         FailureKind::NotFound
         | FailureKind::Refused
@@ -214,7 +217,7 @@ mod tests {
 
     #[test]
     fn l08_what_a_proxy_says() {
-        use ProxyRefusal::{AuthenticationRequired, Protocol, Socks, Status};
+        use ProxyRefusal::{AuthenticationRequired, Protocol, Socks, Status, Unusable};
         let class = |refusal| proxy_class(FailureKind::Proxy(refusal));
         for retried in [500, 501, 502, 503, 504, 511, 599, 408, 429].map(Status) {
             assert_eq!(class(retried), Class::Retry, "{retried:?}");
@@ -224,7 +227,7 @@ mod tests {
         }
         assert_eq!([1, 3, 4, 5, 6].map(|code| class(Socks(code))), [Class::Retry; 5]);
         assert_eq!([2, 7, 8, 9, 255].map(|code| class(Socks(code))), [Class::Never; 5]);
-        assert_eq!([AuthenticationRequired, Protocol].map(class), [Class::Never; 2]);
+        assert_eq!([AuthenticationRequired, Protocol, Unusable].map(class), [Class::Never; 3]);
         assert_eq!(proxy_class(FailureKind::Refused), Class::Retry);
     }
 
