@@ -119,3 +119,97 @@ fn poll_open<S: Socket>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use steadfast::call::Request;
+    use steadfast::connect::Proxy;
+    use steadfast::machine::FailureKind;
+
+    use super::*;
+
+    /// A socket to a scripted proxy that moves `step` bytes at a time, and is pending in between
+    struct Scripted {
+        incoming: &'static [u8],
+        outgoing: Vec<u8>,
+        step: usize,
+        ready: bool,
+    }
+
+    impl Scripted {
+        fn turn(&mut self) -> bool {
+            self.ready = !self.ready;
+            !self.ready
+        }
+    }
+
+    impl Socket for Scripted {
+        fn poll_read(&mut self, _: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+            if self.turn() {
+                return Poll::Pending;
+            }
+            Poll::Ready(self.read_now(buffer))
+        }
+
+        fn read_now(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let read = self.step.min(self.incoming.len()).min(buffer.len());
+            let (now, later) = self.incoming.split_at(read);
+            buffer[..read].copy_from_slice(now);
+            self.incoming = later;
+            Ok(read)
+        }
+
+        fn poll_write(&mut self, _: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+            if self.turn() {
+                return Poll::Pending;
+            }
+            let written = self.step.min(parts[0].len());
+            self.outgoing.extend_from_slice(&parts[0][..written]);
+            Poll::Ready(Ok(written))
+        }
+    }
+
+    fn run(incoming: &'static [u8], step: usize) -> (Result<Through<Scripted>, IoFailure>, usize) {
+        let request = Request::post("https://a.test").build().expect("a request");
+        let proxy = Proxy::new("socks5://p").expect("a proxy");
+        let tunnel = Tunnel::new(&proxy, request.origin()).expect("a tunnel");
+        let socket = Scripted { incoming, outgoing: Vec::new(), step, ready: false };
+        let mut tunnelling = Tunnelling::new(socket, tunnel);
+        let mut cx = Context::from_waker(Waker::noop());
+        for polls in 1..1000 {
+            if let Poll::Ready(result) = Pin::new(&mut tunnelling).poll(&mut cx) {
+                return (result, polls);
+            }
+        }
+        panic!("it does not end")
+    }
+
+    const REPLIES: &[u8] = b"\x05\x00\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00hello";
+
+    #[test]
+    fn a_handshake_by_any_number_of_bytes() {
+        for step in 1..=REPLIES.len() {
+            let mut through = run(REPLIES, step).0.expect("an open tunnel");
+            assert_eq!(through.socket().outgoing, b"\x05\x01\x00\x05\x01\x00\x03\x06a.test\x01\xbb");
+            // What came with the reply is read first, in pieces too, and then the socket.
+            let mut read = Vec::new();
+            let mut buffer = [0; 2];
+            while let Ok(n @ 1..) = through.read_now(&mut buffer) {
+                read.extend_from_slice(&buffer[..n]);
+            }
+            assert_eq!(read, b"hello", "{step} at a time");
+        }
+    }
+
+    #[test]
+    fn the_end_before_the_reply_and_a_socket_that_takes_nothing_are_the_proxy_s_failures() {
+        for (incoming, step, kind) in
+            [(&REPLIES[..5], 1, FailureKind::Reset), (REPLIES, 0, FailureKind::Other)]
+        {
+            let failure = run(incoming, step).0.map(|_| ()).expect_err("no tunnel");
+            assert_eq!((failure.stage, failure.kind), (Stage::Proxy, kind));
+        }
+    }
+}

@@ -4,4 +4,5 @@ mod call;
 mod command_line;
 mod demo;
 mod mock;
+mod proxy;
 mod support;
