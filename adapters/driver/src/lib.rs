@@ -9,6 +9,7 @@
 //! | `driver` | [`Driver`]: the loop, in one screen |
 //! | `connection` | [`Connection`]: a socket, plain or under TLS |
 //! | `handshake` | [`Handshake`]: TLS from first to last flight |
+//! | `tunnel` | [`Tunnelling`], [`Through`]: a tunnel through a proxy, and the socket behind it |
 //! | `calling` | [`CallStream`]: a call as a stream of pieces and an outcome, for its consumer |
 //! | `piece` | [`Piece`]: an item of a call, owned |
 //! | `failure` | the operating system's errors as [`IoFailure`](steadfast::machine::IoFailure) |
@@ -21,6 +22,7 @@ mod failure;
 mod handshake;
 mod piece;
 mod scratch;
+mod tunnel;
 
 pub use calling::CallStream;
 pub use connection::{Ask, Connection, Read, Socket};
@@ -29,3 +31,4 @@ pub use failure::io_failure;
 pub use handshake::Handshake;
 pub use piece::Piece;
 pub use scratch::SCRATCH_BYTES;
+pub use tunnel::{Through, Tunnelling};

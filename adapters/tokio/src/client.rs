@@ -7,11 +7,14 @@ use std::time::SystemTime;
 
 use steadfast::call::{Call, Env, Request};
 use steadfast::config::{ConfigError, Overrides, RequestConfig};
+use steadfast::connect::Proxies;
 use steadfast::machine::{FailureKind, IoFailure, Stage};
 use steadfast::outcome::Outcome;
 use steadfast_tls::TlsConfig;
 
-use crate::runtime::{Clock, TokioRuntime};
+use crate::connect::Connector;
+use crate::resolve::Resolve;
+use crate::runtime::TokioRuntime;
 
 /// A call under way on tokio; see [`steadfast_driver::CallStream`]
 pub type CallStream = steadfast_driver::CallStream<TokioRuntime>;
@@ -23,8 +26,7 @@ pub type CallStream = steadfast_driver::CallStream<TokioRuntime>;
 #[derive(Clone)]
 pub struct Client {
     config: RequestConfig,
-    trust: Arc<Trust>,
-    clock: Clock,
+    connector: Connector,
 }
 
 /// Whom TLS trusts; the platform's certificates are loaded when they are first needed
@@ -33,8 +35,12 @@ pub(crate) struct Trust(OnceLock<Result<TlsConfig, String>>);
 
 impl Client {
     /// A client with the built-in configuration that trusts whom the platform trusts
+    ///
+    /// It takes its proxies from the environment as it is now, see [`Proxies::from_environment`]:
+    /// where they are set, nothing else leads out. A variable that cannot be used fails every call
+    /// as `Proxy`, and is named; [`Client::with_proxies`] puts other proxies, or none, in their place.
     pub fn new() -> Self {
-        Self { config: RequestConfig::default(), trust: Arc::default(), clock: Clock::start() }
+        Self { config: RequestConfig::default(), connector: Connector::new() }
     }
 
     /// The same client with another configuration
@@ -47,7 +53,21 @@ impl Client {
 
     /// The same client with another trust: its own roots, or a client certificate
     pub fn with_tls(mut self, tls: TlsConfig) -> Self {
-        self.trust = Arc::new(Trust(OnceLock::from(Ok(tls))));
+        self.connector.trust = Arc::new(Trust(OnceLock::from(Ok(tls))));
+        self
+    }
+
+    /// The same client with these proxies, whatever the environment says
+    ///
+    /// All that happens on the way through one is within `connect_timeout`, and fails as `Proxy`.
+    pub fn with_proxies(mut self, proxies: Proxies) -> Self {
+        self.connector.proxies = Arc::new(Ok(proxies));
+        self
+    }
+
+    /// The same client with another resolver than the system's; proxies' names are its business too
+    pub fn with_resolver(mut self, resolver: impl Resolve) -> Self {
+        self.connector.resolver = Arc::new(resolver);
         self
     }
 
@@ -71,13 +91,14 @@ impl Client {
     pub fn stream(&self, request: Request) -> CallStream {
         let config =
             self.config.with(request.overrides()).expect("overrides were checked when the request was built");
+        let clock = self.connector.clock;
         let env = Env {
             seed: RandomState::new().hash_one(0),
-            unix_at_origin: self.clock.unix_at_origin(SystemTime::now()),
+            unix_at_origin: clock.unix_at_origin(SystemTime::now()),
         };
         let origin = request.origin().clone();
-        let call = Call::new(request, config, env, self.clock.now());
-        CallStream::new(call, TokioRuntime::new(self.clock, origin, self.trust.clone()))
+        let call = Call::new(self.connector.prepare(request), config, env, clock.now());
+        CallStream::new(call, TokioRuntime::new(self.connector.clone(), origin))
     }
 }
 

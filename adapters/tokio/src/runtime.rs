@@ -3,27 +3,24 @@
 use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice, Read};
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use socket2::SockRef;
 use steadfast::call::{AttemptId, Call, Command, Origin};
 use steadfast::time::Instant;
-use steadfast_driver::{Action, Runtime, Socket};
+use steadfast_driver::{Action, Runtime, Socket, Through};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::task::coop;
 use tokio::time::{Sleep, sleep_until};
 
-use crate::client::Trust;
-use crate::connect::connect;
+use crate::connect::Connector;
 
 /// What a call needs of tokio
 pub struct TokioRuntime {
-    clock: Clock,
+    connector: Connector,
     origin: Origin,
-    trust: Arc<Trust>,
     sleep: Option<Pin<Box<Sleep>>>,
     turn: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
@@ -47,7 +44,7 @@ impl Clock {
         since_epoch.saturating_sub(self.0.elapsed())
     }
 
-    fn to_tokio(self, at: Instant) -> tokio::time::Instant {
+    pub(crate) fn to_tokio(self, at: Instant) -> tokio::time::Instant {
         // Past what tokio can count to, a year is as good as never: the driver looks again then.
         const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
         self.0.checked_add(at.since_origin()).unwrap_or_else(|| tokio::time::Instant::now() + FAR)
@@ -55,20 +52,20 @@ impl Clock {
 }
 
 impl TokioRuntime {
-    pub(crate) fn new(clock: Clock, origin: Origin, trust: Arc<Trust>) -> Self {
-        Self { clock, origin, trust, sleep: None, turn: None }
+    pub(crate) fn new(connector: Connector, origin: Origin) -> Self {
+        Self { connector, origin, sleep: None, turn: None }
     }
 }
 
 impl Runtime<Call> for TokioRuntime {
-    type Socket = TcpSocket;
+    type Socket = Through<TcpSocket>;
 
     fn now(&self) -> Instant {
-        self.clock.now()
+        self.connector.clock.now()
     }
 
     fn poll_until(&mut self, at: Instant, cx: &mut Context<'_>) -> Poll<()> {
-        let at = self.clock.to_tokio(at);
+        let at = self.connector.clock.to_tokio(at);
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(at)));
         // An idle bound moves with every byte. The timer is left where it is when it only has to
         // fire later: it then fires early, and the driver arms it afresh.
@@ -98,10 +95,10 @@ impl Runtime<Call> for TokioRuntime {
         let _ = once.poll(cx);
     }
 
-    fn act(&mut self, command: Command) -> Action<AttemptId, TcpSocket> {
+    fn act(&mut self, command: Command) -> Action<AttemptId, Through<TcpSocket>> {
         match command {
             Command::Connect(id) => {
-                Action::Open(id, Box::pin(connect(self.origin.clone(), self.trust.clone())))
+                Action::Open(id, Box::pin(self.connector.clone().connect(self.origin.clone())))
             }
             Command::Close(id, _) => Action::Close(id),
         }

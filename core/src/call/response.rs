@@ -213,7 +213,7 @@ impl Call {
                 PeerEnd::Eof(_) => {
                     self.truncated("the transport closed before the end of the body".to_owned())
                 }
-                PeerEnd::Failed(failure) => self.fail(ErrorKind::Transport(failure)),
+                PeerEnd::Failed(failure) => self.fail(failure.into()),
             };
         };
         let ended = match end {
@@ -245,8 +245,8 @@ impl Call {
         }
         let Inner::Attempting(attempt) = &mut self.inner else { return };
         match (&attempt.phase, attempt.write_failed.take()) {
-            (AttemptPhase::Waiting, Some(cause)) => self.fail(ErrorKind::Transport(cause)),
-            _ => self.fail(ErrorKind::Transport(failure)),
+            (AttemptPhase::Waiting, Some(cause)) => self.fail(cause.into()),
+            _ => self.fail(failure.into()),
         }
     }
 

@@ -5,5 +5,6 @@ mod command_line;
 mod decode;
 mod demo;
 mod mock;
+mod proxy;
 mod recorded;
 mod support;
