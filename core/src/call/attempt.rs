@@ -89,6 +89,7 @@ impl Attempt {
                 number,
                 began: now,
                 ended: now,
+                reused: false,
                 status: None,
                 bytes_sent: 0,
                 bytes_received: 0,

@@ -32,9 +32,9 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::config::RequestConfig;
-use crate::http1::{Limits, ResponseDecoder};
+use crate::http1::{self, Limits, ResponseDecoder, TailState};
 use crate::machine::{Event, Interest, IoFailure, Machine, Misuse, Stage, Step, Tail, Wait};
-use crate::outcome::{Billing, ErrorKind, Outcome, Timeline, Turn};
+use crate::outcome::{Billing, ErrorKind, Outcome, Reason, Timeline, Turn};
 use crate::retry::backoff::Backoff;
 use crate::time::Instant;
 
@@ -191,7 +191,8 @@ impl Call {
             Event::Elapsed => self.elapsed(),
             Event::Taken => self.taken(),
             Event::Cancel => self.cancel(),
-            Event::Connected(id) => self.connected(id)?,
+            Event::Connected(id) => self.connected(id, false)?,
+            Event::Reused(id) => self.connected(id, true)?,
             Event::Sent(id, sent) => self.sent(id, sent)?,
             Event::Received(id, bytes) => return self.received(id, bytes, false),
             Event::Eof(id, ended) => self.peer_ended(id, PeerEnd::Eof(ended))?,
@@ -225,22 +226,35 @@ impl Call {
 
     fn start_attempt(&mut self) {
         self.attempts_made += 1;
+        self.attempt_from(self.now);
+    }
+
+    /// The present attempt, which began at `began`, on a connection that is asked for now
+    fn attempt_from(&mut self, began: Instant) {
         self.last_id = self.last_id.next();
         let limits = Limits { max_head_bytes: self.config.max_head_bytes() };
         let http = ResponseDecoder::new(&self.request.method, limits);
         self.connect = Some(self.last_id);
-        self.inner =
-            Inner::Attempting(Box::new(Attempt::new(self.last_id, self.attempts_made, self.now, http)));
+        let mut attempt = Attempt::new(self.last_id, self.attempts_made, self.now, http);
+        attempt.began = began;
+        attempt.record.began = began;
+        self.inner = Inner::Attempting(Box::new(attempt));
     }
 
-    fn connected(&mut self, id: AttemptId) -> Result<(), Misuse> {
+    fn connected(&mut self, id: AttemptId, reused: bool) -> Result<(), Misuse> {
         let now = self.now;
         let Some(attempt) = self.live(id)? else { return Ok(()) };
         if attempt.is_connected() {
             return Err(Misuse::OutOfOrder(
-                "that connection was reported open before: feed Event::Connected once",
+                "that connection was reported open before: feed Event::Connected or Reused once",
             ));
         }
+        if reused && !id.may_be_reused() {
+            return Err(Misuse::OutOfOrder(
+                "a new connection is wanted: reuse one only where AttemptId::may_be_reused says so",
+            ));
+        }
+        attempt.record.reused = reused;
         self.enter(AttemptPhase::Waiting, now);
         Ok(())
     }
@@ -279,6 +293,11 @@ impl Call {
             return Err(Misuse::OutOfOrder(
                 "bytes came after the end of that connection: feed Eof and Failed last",
             ));
+        }
+        if attempt.record.reused && attempt.sent == 0 && !bytes.is_empty() {
+            // No answer to a request that nobody has seen: perhaps why the server closes it.
+            self.replace_connection(Reason::Protocol);
+            return Ok(&[]);
         }
         attempt.record.bytes_received += bytes.len() as u64;
         if let AttemptPhase::Stream(stream) = &mut attempt.phase
@@ -438,6 +457,15 @@ impl Machine for Call {
     fn step<'s>(&'s mut self, input: &'s [u8], used: &mut usize) -> Step<'s, Self> {
         let delivery = loop {
             if let Some((id, mode)) = self.close.take() {
+                let mode = match mode {
+                    CloseMode::Finish(tail) if id == self.input_of => {
+                        let rest = &input[*used..];
+                        *used = input.len();
+                        settle(tail, rest)
+                    }
+                    CloseMode::Finish(tail) => settle(tail, &[]),
+                    mode @ (CloseMode::Abort | CloseMode::Keep) => mode,
+                };
                 return Step::Do(Command::Close(id, mode));
             }
             if let Some(id) = self.connect.take() {
@@ -491,6 +519,15 @@ impl Machine for Call {
                 [&[], &[]]
             }
         }
+    }
+}
+
+/// What becomes of a connection whose message goes on with these bytes
+fn settle(mut tail: Box<http1::Tail>, bytes: &[u8]) -> CloseMode {
+    match tail.receive(bytes) {
+        TailState::Open => CloseMode::Finish(tail),
+        TailState::Ended => CloseMode::Keep,
+        TailState::Broken => CloseMode::Abort,
     }
 }
 

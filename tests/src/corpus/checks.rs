@@ -57,7 +57,7 @@ impl Ran {
     /// What became of the last connection
     pub fn closed(&self) -> Option<CloseMode> {
         self.played.commands.iter().rev().find_map(|(_, command)| match command {
-            Command::Close(_, mode) => Some(*mode),
+            Command::Close(_, mode) => Some(mode.clone()),
             Command::Connect(_) => None,
         })
     }

@@ -22,6 +22,7 @@ mod facts;
 mod misuse;
 mod refused;
 mod retries;
+mod reuse;
 mod secrets;
 mod states;
 mod streams;
