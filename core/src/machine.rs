@@ -306,6 +306,11 @@ impl<M: Machine> Drop for Drain<'_, M> {
                 tail.bytes = std::mem::take(bytes);
                 tail.read = self.used;
             }
+            // So that the line end behind every chunk costs no allocation of its own.
+            Input::Kept(bytes) if bytes.capacity() <= Tail::SPARE => {
+                bytes.clear();
+                tail.bytes = std::mem::take(bytes);
+            }
             // An idle machine holds no buffer.
             Input::Kept(_) => {}
         }
@@ -324,6 +329,9 @@ pub struct Tail {
 }
 
 impl Tail {
+    /// The most bytes of room that an idle machine keeps for later
+    const SPARE: usize = 64;
+
     /// Whether nothing was left
     pub fn is_empty(&self) -> bool {
         self.read == self.bytes.len()

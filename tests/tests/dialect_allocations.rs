@@ -66,6 +66,7 @@ const STREAMS: [Steady; 8] = [
         middle: &[
             r#"{"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":"a\n"}]}}],"responseId":"g","modelVersion":"m"}"#,
             r#"{"candidates":[{"index":0,"content":{"parts":[{"text":"plain","thought":true}]}}]}"#,
+            r#"{"candidates":[],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":7,"totalTokenCount":12}}"#,
         ],
     },
     Steady {

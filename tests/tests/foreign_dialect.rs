@@ -62,7 +62,7 @@ impl Decode for Magpie {
         open.tools.take(data, findings, 0, Fragment { name, arguments, ..Fragment::default() })?;
         self.ended |= finish::push(findings, data, 0, line.stop, JsonStr::default());
         if let Some(usage) = line.count.and_then(|raw| usage::read(raw.get())) {
-            findings.push(Finding::Usage(usage));
+            findings.push_usage(data, usage);
         }
         Ok(())
     }

@@ -16,10 +16,24 @@ pub trait Socket: Unpin {
     /// Errors: as the operating system's.
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>>;
 
+    /// Reads what the operating system has, whatever the runtime's reactor last heard of it
+    ///
+    /// Errors: as the operating system's; `WouldBlock` where nothing is there.
+    fn read_now(&mut self, buffer: &mut [u8]) -> io::Result<usize>;
+
     /// Writes as much of `parts` as there is room for
     ///
     /// Errors: as the operating system's.
     fn poll_write(&mut self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>>;
+}
+
+/// Whom a read asks what has come
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// The runtime's reactor, which wakes the task when something comes later
+    Reactor,
+    /// The operating system itself: a reactor on a busy thread has old news
+    System,
 }
 
 /// A connection: a socket, with TLS over it or without
@@ -35,12 +49,14 @@ struct Tls {
     taken: usize,
     /// The socket has nothing more
     ended: bool,
+    /// Writing failed, which is still to be told
+    write_failed: Option<IoFailure>,
 }
 
 /// What a read came to
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// So many bytes
+    /// So many plain bytes; over TLS there may be none
     Bytes(usize),
     /// The peer sends no more
     Ended(Ended),
@@ -54,7 +70,7 @@ impl<S: Socket> Connection<S> {
 
     /// A connection whose first bytes are a TLS handshake; see [`crate::Handshake`]
     pub(crate) fn secure(socket: S, client: TlsClient) -> Self {
-        let tls = Tls { client, cipher: Vec::new(), taken: 0, ended: false };
+        let tls = Tls { client, cipher: Vec::new(), taken: 0, ended: false, write_failed: None };
         Self { socket, tls: Some(Box::new(tls)) }
     }
 
@@ -63,49 +79,51 @@ impl<S: Socket> Connection<S> {
         &self.socket
     }
 
-    /// Reads plain bytes
+    /// Reads plain bytes: all that one read of the socket brings, as far as `buffer` has room
+    ///
+    /// Zero bytes are what TLS had to say for itself. Asked of the system, a read that is pending
+    /// wakes nobody.
     ///
     /// Errors: the connection broke, or the peer broke TLS.
-    pub fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<Result<Read, IoFailure>> {
-        let Some(tls) = &mut self.tls else {
-            return Poll::Ready(match ready!(self.socket.poll_read(cx, buffer)) {
-                Ok(0) => Ok(Read::Ended(Ended::Clean)),
-                Ok(n) => Ok(Read::Bytes(n)),
-                Err(error) => Err(io_failure(Stage::Read, &error)),
-            });
-        };
-        loop {
-            match tls.client.read(buffer)? {
-                PlainRead::Bytes(n) => return Poll::Ready(Ok(Read::Bytes(n))),
-                PlainRead::Ended(ended) => return Poll::Ready(Ok(Read::Ended(ended))),
-                PlainRead::Pending => ready!(tls.poll_fill(&mut self.socket, cx))?,
-            }
+    pub fn poll_read(
+        &mut self,
+        ask: Ask,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<Result<Read, IoFailure>> {
+        let socket = &mut self.socket;
+        match &mut self.tls {
+            Some(tls) => tls.poll_read(socket, ask, cx, buffer),
+            None => match ready!(poll_socket(socket, ask, cx, buffer)) {
+                Ok(0) => Poll::Ready(Ok(Read::Ended(Ended::Clean))),
+                Ok(n) => Poll::Ready(Ok(Read::Bytes(n))),
+                Err(error) => Poll::Ready(Err(io_failure(Stage::Read, &error))),
+            },
         }
     }
 
-    /// Takes plain bytes to write, and writes what it holds; returns how many plain bytes it took
+    /// Takes plain bytes to write, at least one of them, and writes what it holds; returns how many
+    /// it took
     ///
-    /// Errors: the connection broke.
+    /// Errors: the connection broke, or takes no more.
     pub fn poll_write(&mut self, cx: &mut Context<'_>, parts: [&[u8]; 2]) -> Poll<Result<usize, IoFailure>> {
         let Some(tls) = &mut self.tls else {
-            let written = ready!(self.socket.poll_write(cx, &parts.map(IoSlice::new)));
-            return Poll::Ready(written.map_err(|error| io_failure(Stage::Write, &error)));
+            return Poll::Ready(match ready!(self.socket.poll_write(cx, &parts.map(IoSlice::new))) {
+                Ok(0) => Err(takes_no_more()),
+                Ok(written) => Ok(written),
+                Err(error) => Err(io_failure(Stage::Write, &error)),
+            });
         };
-        loop {
-            let mut taken = 0;
-            for part in parts {
-                let of_part = tls.client.write(part);
-                taken += of_part;
-                if of_part < part.len() {
-                    break;
-                }
-            }
-            let flushed = tls.poll_flush(&mut self.socket, cx)?;
-            if taken > 0 {
-                return Poll::Ready(Ok(taken));
-            }
+        let flushed = tls.poll_flush(&mut self.socket, cx)?;
+        let taken = tls.take(parts);
+        if taken == 0 {
             ready!(flushed);
+            // There is room, so a layer that takes nothing never will.
+            return Poll::Ready(Err(takes_no_more()));
         }
+        // A failure comes up at the next flush: part of what was taken may have gone out.
+        tls.write_failed = tls.poll_flush(&mut self.socket, cx).err();
+        Poll::Ready(Ok(taken))
     }
 
     /// Writes what is held back: the end of a TLS record, an alert, an answer to the peer's TLS
@@ -134,14 +152,65 @@ impl<S: Socket> Connection<S> {
             if !tls.client.is_handshaking() {
                 return flushed.map(Ok);
             }
-            ready!(tls.poll_fill(&mut self.socket, cx)).map_err(at_tls)?;
+            if let Err(failure) = ready!(tls.poll_fill(&mut self.socket, Ask::Reactor, cx)) {
+                // The alert that tells the peer why; if there is no room for it, it has to guess.
+                let _ = tls.poll_flush(&mut self.socket, cx);
+                return Poll::Ready(Err(at_tls(failure)));
+            }
         }
     }
 }
 
 impl Tls {
-    /// Feeds the TLS layer with what the socket has
-    fn poll_fill<S: Socket>(&mut self, socket: &mut S, cx: &mut Context<'_>) -> Poll<Result<(), IoFailure>> {
+    fn poll_read<S: Socket>(
+        &mut self,
+        socket: &mut S,
+        ask: Ask,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<Result<Read, IoFailure>> {
+        let (mut filled, mut asked) = (0, false);
+        while filled < buffer.len() {
+            let waiting = self.taken < self.cipher.len();
+            match self.client.read(&mut buffer[filled..]) {
+                Ok(PlainRead::Bytes(n)) => filled += n,
+                Ok(PlainRead::Ended(ended)) if filled == 0 => return Poll::Ready(Ok(Read::Ended(ended))),
+                Err(error) if filled == 0 => return Poll::Ready(Err(error.into())),
+                Ok(PlainRead::Pending) if waiting || (filled == 0 && !asked) => {
+                    asked |= !waiting;
+                    let fed = ready!(self.poll_fill(socket, ask, cx));
+                    if filled == 0 {
+                        fed?;
+                    }
+                    // Else it comes up again in the next read, behind the bytes before it.
+                }
+                // A peer that sends nothing but TLS of its own must not keep the clock from being read.
+                Ok(PlainRead::Pending | PlainRead::Ended(_)) | Err(_) => break,
+            }
+        }
+        Poll::Ready(Ok(Read::Bytes(filled)))
+    }
+
+    /// Hands plain bytes to the TLS layer; how many it took
+    fn take(&mut self, parts: [&[u8]; 2]) -> usize {
+        let mut taken = 0;
+        for part in parts {
+            let of_part = self.client.write(part);
+            taken += of_part;
+            if of_part < part.len() {
+                break;
+            }
+        }
+        taken
+    }
+
+    /// Feeds the TLS layer with cipher bytes: those it did not take before, else what the socket has
+    fn poll_fill<S: Socket>(
+        &mut self,
+        socket: &mut S,
+        ask: Ask,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), IoFailure>> {
         if self.taken < self.cipher.len() {
             self.taken += self.client.received(&self.cipher[self.taken..])?;
             if self.taken == self.cipher.len() {
@@ -155,9 +224,9 @@ impl Tls {
             self.client.eof()?;
             return Poll::Ready(Ok(()));
         }
-        let filled = scratch::with(|buffer| {
-            let read =
-                ready!(socket.poll_read(cx, buffer)).map_err(|error| io_failure(Stage::Read, &error))?;
+        scratch::with(|buffer| {
+            let read = ready!(poll_socket(socket, ask, cx, buffer))
+                .map_err(|error| io_failure(Stage::Read, &error))?;
             if read == 0 {
                 self.ended = true;
                 self.client.eof()?;
@@ -166,24 +235,49 @@ impl Tls {
             let taken = self.client.received(&buffer[..read])?;
             self.cipher.extend_from_slice(&buffer[taken..read]);
             Poll::Ready(Ok(()))
-        });
-        // What the peer's bytes call for goes out with the next write, or now if there is room.
-        if let Poll::Ready(Ok(())) = filled {
-            let _ = self.poll_flush(socket, cx);
-        }
-        filled
+        })
     }
 
+    /// Writes what the TLS layer has for the peer
+    ///
+    /// What a broken socket does not take is dropped, so that its failure is told once.
     fn poll_flush<S: Socket>(&mut self, socket: &mut S, cx: &mut Context<'_>) -> Result<Poll<()>, IoFailure> {
+        if let Some(failure) = self.write_failed.take() {
+            return Err(failure);
+        }
         while !self.client.outgoing().is_empty() {
             match socket.poll_write(cx, &[IoSlice::new(self.client.outgoing())]) {
                 Poll::Pending => return Ok(Poll::Pending),
-                Poll::Ready(Ok(written)) => self.client.sent(written),
-                Poll::Ready(Err(error)) => return Err(io_failure(Stage::Write, &error)),
+                Poll::Ready(Ok(written)) if written > 0 => self.client.sent(written),
+                Poll::Ready(written) => {
+                    self.client.sent(self.client.outgoing().len());
+                    return Err(
+                        written.map_or_else(|error| io_failure(Stage::Write, &error), |_| takes_no_more())
+                    );
+                }
             }
         }
         Ok(Poll::Ready(()))
     }
+}
+
+fn poll_socket<S: Socket>(
+    socket: &mut S,
+    ask: Ask,
+    cx: &mut Context<'_>,
+    buffer: &mut [u8],
+) -> Poll<io::Result<usize>> {
+    match ask {
+        Ask::Reactor => socket.poll_read(cx, buffer),
+        Ask::System => match socket.read_now(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
+            read => Poll::Ready(read),
+        },
+    }
+}
+
+fn takes_no_more() -> IoFailure {
+    io_failure(Stage::Write, &io::ErrorKind::WriteZero.into())
 }
 
 /// A failure during the handshake is one of setting up TLS, whichever way the bytes were going

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 use steadfast::machine::{Drain, Event, Interest, IoFailure, Machine, Step, Wait};
 use steadfast::time::Instant;
 
-use crate::connection::{Connection, Read, Socket};
+use crate::connection::{Ask, Connection, Read, Socket};
 use crate::scratch;
 
 /// How often one poll goes round before it lets other tasks run
@@ -26,8 +26,8 @@ pub trait Runtime<M: Machine> {
 
     /// Lets the reactor look at all sockets once; ready when it has
     ///
-    /// A reactor that keeps readiness from an earlier look cannot be asked what has come since. A
-    /// runtime whose reads go to the operating system each time is always ready.
+    /// A connection that is being opened is known by what the reactor last heard, which may be old
+    /// news when the thread was busy elsewhere. A runtime without such a memory is always ready.
     fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 
     /// Calls `poll` so that the runtime's fairness budget cannot make what is ready look pending
@@ -66,8 +66,8 @@ pub struct Driver<M: Machine, R: Runtime<M>> {
     machine: M,
     runtime: R,
     links: Vec<(M::Link, Link<R::Socket>)>,
-    /// A deadline is due, and the sockets have been looked at since
-    looked: bool,
+    /// The deadline that was due when the sockets were last looked at for its sake
+    looked: Option<(Instant, M::Timer)>,
 }
 
 enum Link<S> {
@@ -84,7 +84,7 @@ enum Stop<I, M: Machine> {
 impl<M: Machine, R: Runtime<M>> Driver<M, R> {
     /// A driver for a machine that has not begun
     pub fn new(machine: M, runtime: R) -> Self {
-        let mut driver = Self { machine, runtime, links: Vec::new(), looked: false };
+        let mut driver = Self { machine, runtime, links: Vec::new(), looked: None };
         driver.tell(Event::Start);
         driver
     }
@@ -120,40 +120,41 @@ impl<M: Machine, R: Runtime<M>> Driver<M, R> {
         take: &mut impl FnMut(M::Item<'_>) -> I,
     ) -> Poll<Output<I, M::Done>> {
         let Self { machine, runtime, links, looked } = self;
-        let mut stop = run(machine.drain(), runtime, links, cx, take);
+        let mut drain = machine.drain();
         for _ in 0..MAX_ROUNDS_PER_POLL {
-            let wait = match stop {
+            let wait = match run(drain, runtime, links, cx, take) {
                 Stop::Output(output) => return Poll::Ready(output),
                 Stop::Wait(wait) => wait,
             };
             let now = runtime.now();
-            let due = wait.deadline.is_some_and(|(at, _)| at <= now);
-            // One look, then the clock: endless pings must not starve a timer.
-            let expired = std::mem::take(looked) && due;
+            let due = wait.deadline.filter(|(at, _)| *at <= now);
             let event = if wait.taken {
                 // Whoever polls is the consumer, so it is back.
                 Event::Taken
-            } else if expired {
-                Event::Elapsed
-            } else if due {
-                ready!(runtime.poll_turn(cx));
-                *looked = true;
-                let mut event = None;
-                runtime.unbudgeted(cx, |cx| event = look(machine, links, wait.io, cx, buffer));
-                event.unwrap_or(Event::Elapsed)
-            } else if let Some(event) = look(machine, links, wait.io, cx, buffer) {
-                event
-            } else {
-                if let Some((at, _)) = wait.deadline {
-                    ready!(runtime.poll_until(at, cx));
-                    stop = Stop::Wait(wait);
-                    continue;
+            } else if due.is_none() {
+                match look(machine, links, wait.io, Ask::Reactor, cx, buffer) {
+                    Some(event) => event,
+                    None => {
+                        let Some((at, _)) = wait.deadline else { return Poll::Pending };
+                        ready!(runtime.poll_until(at, cx));
+                        drain = machine.drain();
+                        continue;
+                    }
                 }
-                return Poll::Pending;
+            } else if *looked == due {
+                // One look, then the clock: endless pings must not starve a timer.
+                Event::Elapsed
+            } else {
+                // Arrived beats expired.
+                ready!(runtime.poll_turn(cx));
+                *looked = due;
+                let mut event = None;
+                runtime.unbudgeted(cx, |cx| event = look(machine, links, wait.io, Ask::System, cx, buffer));
+                event.unwrap_or(Event::Elapsed)
             };
-            let drain = machine.handle(now, event).expect("the driver keeps the machine's contract");
-            stop = run(drain, runtime, links, cx, take);
+            drain = machine.handle(now, event).expect("the driver keeps the machine's contract");
         }
+        drop(drain);
         cx.waker().wake_by_ref();
         Poll::Pending
     }
@@ -198,6 +199,7 @@ fn look<'b, M: Machine, S: Socket>(
     machine: &M,
     links: &mut Vec<(M::Link, Link<S>)>,
     interests: M::Io,
+    ask: Ask,
     cx: &mut Context<'_>,
     buffer: &'b mut [u8],
 ) -> Option<Event<'b, M>> {
@@ -222,7 +224,7 @@ fn look<'b, M: Machine, S: Socket>(
     for Interest { link, read, write } in interests {
         let open = links.iter_mut().find(|(name, _)| *name == link);
         let Some((_, Link::Open(connection))) = open else { continue };
-        if read && let Poll::Ready(read) = connection.poll_read(cx, buffer) {
+        if read && let Poll::Ready(read) = connection.poll_read(ask, cx, buffer) {
             return Some(match read {
                 Ok(Read::Bytes(n)) => Event::Received(link, &buffer[..n]),
                 Ok(Read::Ended(ended)) => Event::Eof(link, ended),

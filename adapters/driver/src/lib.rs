@@ -23,7 +23,7 @@ mod piece;
 mod scratch;
 
 pub use calling::CallStream;
-pub use connection::{Connection, Read, Socket};
+pub use connection::{Ask, Connection, Read, Socket};
 pub use driver::{Action, Driver, MAX_ROUNDS_PER_POLL, Opening, Output, Runtime};
 pub use failure::io_failure;
 pub use handshake::Handshake;

@@ -1,12 +1,13 @@
 //! tokio's clock, timer, reactor and sockets, as the shared driver wants them.
 
 use std::future::{Future, poll_fn};
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, Read};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use socket2::SockRef;
 use steadfast::call::{AttemptId, Call, Command, Origin};
 use steadfast::time::Instant;
 use steadfast_driver::{Action, Runtime, Socket};
@@ -120,6 +121,10 @@ impl Socket for TcpSocket {
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(buffer);
         Pin::new(&mut self.0).poll_read(cx, &mut buffer).map_ok(|()| buffer.filled().len())
+    }
+
+    fn read_now(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&*SockRef::from(&self.0)).read(buffer)
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {

@@ -58,7 +58,7 @@ impl Assembly {
             | Finding::ToolArguments { .. }
             | Finding::Finish { .. }
             | Finding::Identity { .. }
-            | Finding::Usage(_) => {}
+            | Finding::Usage { .. } => {}
         }
         finding.apply(&mut self.turn, findings, data);
         Ok(Absorbed::Silent)

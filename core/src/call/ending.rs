@@ -81,7 +81,7 @@ impl Call {
         self.close = Some((attempt.id, CloseMode::Abort));
         self.span(reason);
         self.timeline.note(Note::StaleConnection);
-        self.attempt_from(began);
+        self.begin_attempt(Some(began));
     }
 
     /// Whether the rules allow another attempt, its pause aside
@@ -173,7 +173,7 @@ impl Call {
             return self
                 .end_attempt_with(ErrorKind::Protocol(ProtocolError::ContentType { content_type, snippet }));
         }
-        self.credentials.blank_bytes(&mut body, !whole);
+        self.request.credentials.blank_bytes(&mut body, !whole);
         let error = StatusError {
             status: head.status,
             headers: head.headers.clone(),
@@ -220,6 +220,14 @@ impl Call {
 
     /// Closes the attempt or pause, if there is one, and returns the head of its response
     fn end_attempt(&mut self, reason: Reason) -> Option<ResponseHead> {
+        // A connection that was not asked for yet need not be closed.
+        let was_asked_for = self.connect.take().is_none();
+        let was_made = matches!(&self.inner, Inner::Attempting(attempt) if attempt.is_replacement);
+        if !was_asked_for && !was_made {
+            self.attempts_made -= 1;
+            self.inner = Inner::Idle;
+            return None;
+        }
         self.span(reason);
         let whole = self.request.head.len() + self.request.body.len();
         match std::mem::replace(&mut self.inner, Inner::Idle) {
@@ -238,8 +246,7 @@ impl Call {
                     }
                     _ => CloseMode::Abort,
                 };
-                // A connection that was not yet asked for need not be closed.
-                if self.connect.take().is_none() {
+                if was_asked_for {
                     self.close = Some((id, mode));
                 }
                 self.timeline.attempt(AttemptRecord { ended: self.now, reason, ..record });
@@ -283,8 +290,8 @@ impl Call {
 
     /// Blanks the call's credentials wherever the peer's words are quoted (rule END-5)
     fn blank_credentials(&self, kind: &mut ErrorKind) {
-        let blank = |text: &mut String| self.credentials.blank(text);
-        let blank_snippet = |text: &mut String| self.credentials.blank_cut(text);
+        let blank = |text: &mut String| self.request.credentials.blank(text);
+        let blank_snippet = |text: &mut String| self.request.credentials.blank_cut(text);
         let blank_provider = |provider: &mut ProviderError| {
             blank(&mut provider.message);
             let words = [&mut provider.kind, &mut provider.code, &mut provider.request_id];

@@ -40,7 +40,6 @@ use crate::time::Instant;
 
 use assembly::Assembly;
 use attempt::{Attempt, AttemptPhase, PeerEnd, Transport};
-use credentials::Credentials;
 pub use event::{AttemptId, CloseMode, Command, Fact, Item, State, Timer};
 pub use request::{Origin, Request, RequestBuilder, RequestError, Retries, Shape};
 use response::Delivery;
@@ -60,7 +59,6 @@ pub struct Env {
 pub struct Call {
     request: Request,
     config: RequestConfig,
-    credentials: Credentials,
     unix_at_origin: Duration,
     rng: fastrand::Rng,
     backoff: Backoff,
@@ -108,7 +106,6 @@ impl Call {
     pub fn new(request: Request, config: RequestConfig, env: Env, now: Instant) -> Self {
         Self {
             config,
-            credentials: Credentials::of(&request.headers, &request.target),
             unix_at_origin: env.unix_at_origin,
             rng: fastrand::Rng::with_seed(env.seed),
             backoff: Backoff::default(),
@@ -226,18 +223,18 @@ impl Call {
 
     fn start_attempt(&mut self) {
         self.attempts_made += 1;
-        self.attempt_from(self.now);
+        self.begin_attempt(None);
     }
 
-    /// The present attempt, which began at `began`, on a connection that is asked for now
-    fn attempt_from(&mut self, began: Instant) {
+    /// Asks for a connection: for a new attempt, or for the present one, and when that began
+    fn begin_attempt(&mut self, began: Option<Instant>) {
         self.last_id = self.last_id.next();
         let limits = Limits { max_head_bytes: self.config.max_head_bytes() };
         let http = ResponseDecoder::new(&self.request.method, limits);
         self.connect = Some(self.last_id);
-        let mut attempt = Attempt::new(self.last_id, self.attempts_made, self.now, http);
-        attempt.began = began;
-        attempt.record.began = began;
+        let mut attempt = Attempt::new(self.last_id, self.attempts_made, began.unwrap_or(self.now), http);
+        attempt.phase_began = self.now;
+        attempt.is_replacement = began.is_some();
         self.inner = Inner::Attempting(Box::new(attempt));
     }
 

@@ -9,7 +9,7 @@ use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use serde::Serialize;
 
-use super::credentials;
+use super::credentials::{self, Credentials};
 use crate::config::{ConfigError, Overrides, RequestConfig};
 use crate::dialect::Dialect;
 use crate::http1::{self, RequestHead};
@@ -36,14 +36,15 @@ pub struct Request {
     pub(super) method: Method,
     pub(super) origin: Origin,
     pub(super) target: PathAndQuery,
-    pub(super) headers: HeaderMap,
+    pub(super) credentials: Credentials,
     /// What goes out before the body: the header fields and those that frame the message
     pub(super) head: Bytes,
     pub(super) body: Bytes,
     pub(super) shape: Shape,
     pub(super) dialect: Option<Dialect>,
     pub(super) retries: Retries,
-    overrides: Overrides,
+    /// None where there are none, which is the usual case
+    overrides: Option<Box<Overrides>>,
 }
 
 /// How the answer to a request comes
@@ -145,7 +146,7 @@ impl Request {
 
     /// What this call wants otherwise than the configuration in force
     pub fn overrides(&self) -> &Overrides {
-        &self.overrides
+        self.overrides.as_deref().unwrap_or(&Overrides::NONE)
     }
 }
 
@@ -156,7 +157,6 @@ impl fmt::Debug for Request {
             .field("method", &self.method)
             .field("origin", &format_args!("{}", self.origin))
             .field("path", &self.target.path())
-            .field("headers", &self.headers)
             .field("body_bytes", &self.body.len())
             .field("shape", &self.shape)
             .field("dialect", &self.dialect)
@@ -170,6 +170,7 @@ impl fmt::Debug for Request {
 #[derive(Clone, Debug)]
 pub struct RequestBuilder {
     request: Result<Request, RequestError>,
+    headers: HeaderMap,
 }
 
 impl RequestBuilder {
@@ -178,20 +179,23 @@ impl RequestBuilder {
             method,
             origin,
             target,
-            headers: HeaderMap::new(),
+            credentials: Credentials::default(),
             head: Bytes::new(),
             body: Bytes::new(),
             shape: Shape::default(),
             dialect: None,
             retries: Retries::default(),
-            overrides: Overrides::new(),
+            overrides: None,
         });
-        Self { request }
+        Self { request, headers: HeaderMap::new() }
     }
 
-    fn change(mut self, change: impl FnOnce(&mut Request) -> Result<(), RequestError>) -> Self {
+    fn change(
+        mut self,
+        change: impl FnOnce(&mut Request, &mut HeaderMap) -> Result<(), RequestError>,
+    ) -> Self {
         if let Ok(request) = &mut self.request
-            && let Err(error) = change(request)
+            && let Err(error) = change(request, &mut self.headers)
         {
             self.request = Err(error);
         }
@@ -203,12 +207,12 @@ impl RequestBuilder {
     /// White space around the value is trimmed, as key files often end in a line break; a line
     /// break or NUL inside it is an error, told without the value.
     pub fn header(self, name: &str, value: &str) -> Self {
-        self.change(|request| {
+        self.change(|_, headers| {
             let name = HeaderName::try_from(name).map_err(|_| RequestError::HeaderName)?;
             let mut value = HeaderValue::try_from(value.trim())
                 .map_err(|_| RequestError::HeaderValue { name: name.to_string() })?;
             value.set_sensitive(credentials::is_credential(&name));
-            request.headers.insert(name, value);
+            headers.insert(name, value);
             Ok(())
         })
     }
@@ -217,7 +221,7 @@ impl RequestBuilder {
     pub fn bearer(self, key: &str) -> Self {
         let key = key.trim();
         if key.is_empty() {
-            return self.change(|_| Err(RequestError::HeaderValue { name: "authorization".to_owned() }));
+            return self.change(|_, _| Err(RequestError::HeaderValue { name: "authorization".to_owned() }));
         }
         self.header(header::AUTHORIZATION.as_str(), &format!("Bearer {key}"))
     }
@@ -229,7 +233,7 @@ impl RequestBuilder {
 
     /// A body of bytes
     pub fn body(self, body: impl Into<Bytes>) -> Self {
-        self.change(|request| {
+        self.change(|request, _| {
             request.body = body.into();
             Ok(())
         })
@@ -237,17 +241,17 @@ impl RequestBuilder {
 
     /// A body of JSON, and `content-type: application/json`
     pub fn json(self, body: &impl Serialize) -> Self {
-        self.change(|request| {
+        self.change(|request, headers| {
             let body = serde_json::to_vec(body).map_err(|error| RequestError::Body(error.to_string()))?;
             request.body = body.into();
-            request.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
             Ok(())
         })
     }
 
     /// What the answer means
     pub fn dialect(self, dialect: Dialect) -> Self {
-        self.change(|request| {
+        self.change(|request, _| {
             request.dialect = Some(dialect);
             Ok(())
         })
@@ -255,7 +259,7 @@ impl RequestBuilder {
 
     /// The answer comes as a stream; the body must ask for that as well, in its provider's way
     pub fn stream(self) -> Self {
-        self.change(|request| {
+        self.change(|request, _| {
             request.shape = Shape::Stream;
             Ok(())
         })
@@ -263,7 +267,7 @@ impl RequestBuilder {
 
     /// Whether more than one attempt may be made
     pub fn retries(self, retries: Retries) -> Self {
-        self.change(|request| {
+        self.change(|request, _| {
             request.retries = retries;
             Ok(())
         })
@@ -271,9 +275,9 @@ impl RequestBuilder {
 
     /// What this call wants otherwise than the configuration in force
     pub fn overrides(self, overrides: Overrides) -> Self {
-        self.change(|request| {
+        self.change(|request, _| {
             RequestConfig::default().with(&overrides)?;
-            request.overrides = overrides;
+            request.overrides = (overrides != Overrides::NONE).then(|| Box::new(overrides));
             Ok(())
         })
     }
@@ -290,10 +294,11 @@ impl RequestBuilder {
             method: &request.method,
             target: request.target.as_str(),
             host: &request.origin.authority(),
-            headers: &request.headers,
+            headers: &self.headers,
             body_length: request.body.len() as u64,
         };
         request.head = head.encode()?;
+        request.credentials = Credentials::of(&self.headers, &request.target);
         Ok(request)
     }
 }
@@ -404,8 +409,8 @@ mod tests {
     #[test]
     fn l06_an_api_key_with_a_line_end() {
         let build = |key: &str| Request::post("http://h/").bearer(key).build();
-        let request = build("sk-test\r\n").unwrap();
-        assert_eq!(request.headers[header::AUTHORIZATION], "Bearer sk-test");
+        let head = build("sk-test\r\n").unwrap().head;
+        assert!(std::str::from_utf8(&head).unwrap().contains("\r\nauthorization: Bearer sk-test\r\n"));
         for bad in ["sk-te\nX-Evil: 1", "sk-te\0st", "", "\r\n"] {
             let error = build(bad).unwrap_err();
             assert_eq!(error, RequestError::HeaderValue { name: "authorization".to_owned() });

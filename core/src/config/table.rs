@@ -196,6 +196,9 @@ macro_rules! fields {
         }
 
         impl Overrides {
+            /// Overrides that change nothing
+            pub(crate) const NONE: Self = Self { $($name: None,)+ };
+
             $(#[doc = $about]
             $(#[doc = $detail])*
             #[must_use]

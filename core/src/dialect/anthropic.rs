@@ -131,7 +131,8 @@ impl Anthropic {
                 raw.get().clone_into(&mut self.usage);
             }
             if let Some(usage) = usage::read(&self.usage) {
-                findings.push(Finding::Usage(usage));
+                // The report is put together of several, and lies in none of them.
+                findings.push_usage("", usage);
             }
         }
     }

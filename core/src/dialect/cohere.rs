@@ -93,7 +93,7 @@ impl Cohere {
     fn end(&mut self, data: &str, end: &End<'_>, findings: &mut Findings) {
         finish::push(findings, data, 0, end.finish_reason, end.error);
         if let Some(usage) = end.usage.and_then(|raw| usage::read(raw.get())) {
-            findings.push(Finding::Usage(usage));
+            findings.push_usage(data, usage);
         }
         self.ended = true;
     }

@@ -3,8 +3,9 @@
 use serde_json::value::RawValue;
 
 use super::json::JsonStr;
+use super::usage::{Counted, Tokens};
 use crate::outcome::ProviderError;
-use crate::outcome::{Delta, ToolKind, Turn, Usage};
+use crate::outcome::{Delta, ToolKind, Turn};
 
 /// One thing found in an event
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +73,12 @@ pub enum Finding {
         model: Span,
     },
     /// A count of tokens: replaces the one before it
-    Usage(Usage),
+    Usage {
+        /// What was counted
+        tokens: Tokens,
+        /// Where the provider's own report lies
+        raw: Span,
+    },
     /// The provider reports an error inside its answer
     Error(ProviderError),
     /// The provider refuses the prompt, with its word for why
@@ -189,6 +195,13 @@ impl Findings {
         Span::within(data, text).unwrap_or_else(|| self.owned(text))
     }
 
+    /// Adds a count of tokens, read from the event's `data` or from a report put together of it
+    pub fn push_usage(&mut self, data: &str, counted: Counted<'_>) {
+        let Counted { tokens, raw } = counted;
+        let raw = Span::within(data, raw).unwrap_or_else(|| self.owned(raw));
+        self.push(Finding::Usage { tokens, raw });
+    }
+
     /// A span of a string that does not lie in the event's data
     pub fn owned(&mut self, text: &str) -> Span {
         let start = self.scratch.len();
@@ -231,7 +244,14 @@ impl Finding {
                     }
                 }
             }
-            Self::Usage(usage) => turn.usage = Some(usage.clone()),
+            Self::Usage { tokens, raw } => {
+                // Some providers count in every event, so the report before it lends its room.
+                let usage = turn.usage.get_or_insert_default();
+                usage.input_tokens = tokens.input;
+                usage.output_tokens = tokens.output;
+                usage.total_tokens = tokens.total;
+                findings.resolve(data, *raw).clone_into(&mut usage.raw);
+            }
             Self::Text { .. }
             | Self::Reasoning { .. }
             | Self::Refusal { .. }
@@ -263,7 +283,7 @@ impl Finding {
             Self::Opened { .. }
             | Self::Finish { .. }
             | Self::Identity { .. }
-            | Self::Usage(_)
+            | Self::Usage { .. }
             | Self::Error(_)
             | Self::Blocked(_)
             | Self::Unknown => return None,

@@ -63,7 +63,7 @@ impl Gemini {
             && counted.is_none()
             && blocked.is_empty();
         if let Some(usage) = counted {
-            findings.push(Finding::Usage(usage));
+            findings.push_usage(data, usage);
         }
         if !blocked.is_empty() {
             findings.push(Finding::Blocked(blocked.to_string()));

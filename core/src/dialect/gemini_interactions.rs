@@ -175,7 +175,7 @@ impl GeminiInteractions {
         }
         finish::push(findings, data, 0, interaction.status, JsonStr::default());
         if let Some(usage) = interaction.usage.and_then(|raw| usage::read(raw.get())) {
-            findings.push(Finding::Usage(usage));
+            findings.push_usage(data, usage);
         }
         self.ended = true;
     }

@@ -93,7 +93,7 @@ impl Ollama {
         if line.done.is("true") {
             finish::push(findings, data, 0, line.done_reason, JsonStr::default());
             if let Some(usage) = usage::read(&usage::select(object, COUNTERS)) {
-                findings.push(Finding::Usage(usage));
+                findings.push_usage(data, usage);
             }
             self.ended = true;
         }

@@ -79,7 +79,7 @@ impl OpenAiChat {
         let cited = json::says_something(chunk.citations);
         let says_nothing = chunk.choices.is_empty() && chunk.id.is_empty() && counted.is_none();
         if let Some(usage) = counted {
-            findings.push(Finding::Usage(usage));
+            findings.push_usage(data, usage);
         }
         if cited {
             findings.push(Finding::Unknown);

@@ -297,7 +297,7 @@ impl OpenAiResponses {
         let word = if reason.is_empty() { response.status } else { reason };
         finish::push(findings, data, 0, word, JsonStr::default());
         if let Some(usage) = response.usage.and_then(|raw| usage::read(raw.get())) {
-            findings.push(Finding::Usage(usage));
+            findings.push_usage(data, usage);
         }
         self.ended = true;
         Ok(())

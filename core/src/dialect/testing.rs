@@ -106,7 +106,7 @@ fn run<E: Data + Copy>(
                 Finding::Opened { .. } => played.opened += 1,
                 Finding::Identity { .. } => played.identities += 1,
                 Finding::Unknown => played.unknown += 1,
-                Finding::ToolCall { .. } | Finding::Finish { .. } | Finding::Usage(_) => {}
+                Finding::ToolCall { .. } | Finding::Finish { .. } | Finding::Usage { .. } => {}
             }
         }
         findings.clear();

@@ -7,10 +7,28 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::json::JsonStr;
-use crate::outcome::Usage;
+/// A count of tokens, and the report that it was read from
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted<'a> {
+    /// What was counted
+    pub tokens: Tokens,
+    /// The provider's own report: a JSON object
+    pub raw: &'a str,
+}
+
+/// What a provider counted
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tokens {
+    /// Tokens of the prompt
+    pub input: Option<u64>,
+    /// Tokens of the answer
+    pub output: Option<u64>,
+    /// Both together, where the provider says so
+    pub total: Option<u64>,
+}
 
 /// Reads a usage object; `None` where it is no object, or an empty one
-pub fn read(raw: &str) -> Option<Usage> {
+pub fn read(raw: &str) -> Option<Counted<'_>> {
     // Some servers send the counters under both of OpenAI's names, so they cannot be aliases.
     let counters = serde_json::from_str::<Counters<'_>>(raw).ok()?;
     let first = |names: &[JsonStr<'_>]| names.iter().find_map(|name| name.number());
@@ -34,13 +52,12 @@ pub fn read(raw: &str) -> Option<Usage> {
         counters.total_output_tokens,
         counters.eval_count,
     ]);
-    let usage = Usage {
-        input_tokens: input.or(seen.0).or(billed.0),
-        output_tokens: output.or(seen.1).or(billed.1),
-        total_tokens: first(&[counters.total_tokens, counters.total_token_count]),
-        raw: raw.to_owned(),
+    let tokens = Tokens {
+        input: input.or(seen.0).or(billed.0),
+        output: output.or(seen.1).or(billed.1),
+        total: first(&[counters.total_tokens, counters.total_token_count]),
     };
-    is_report(raw).then_some(usage)
+    is_report(raw).then_some(Counted { tokens, raw })
 }
 
 /// Joins two usage objects: members of the later one replace those of the earlier, null ones do not
@@ -113,7 +130,7 @@ mod tests {
     #[test]
     fn reads_the_names_of_every_dialect() {
         let counts =
-            |raw: &str| read(raw).map(|usage| (usage.input_tokens, usage.output_tokens, usage.total_tokens));
+            |raw: &str| read(raw).map(|Counted { tokens, .. }| (tokens.input, tokens.output, tokens.total));
         assert_eq!(
             counts(r#"{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7,"input_tokens":5}"#),
             Some((Some(5), Some(2), Some(7)))

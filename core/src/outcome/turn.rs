@@ -195,6 +195,10 @@ impl Turn {
         let at = match self.choices.binary_search_by_key(&index, |choice| choice.index) {
             Ok(at) => at,
             Err(at) => {
+                // More than one answer is rare.
+                if self.choices.is_empty() {
+                    self.choices.reserve_exact(1);
+                }
                 self.choices.insert(at, Choice { index, ..Choice::default() });
                 at
             }

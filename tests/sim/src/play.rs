@@ -130,7 +130,14 @@ enum Stop {
 
 impl Play<'_, '_> {
     fn run(&mut self) -> Outcome {
-        let mut stop = self.feed(Event::Start);
+        let mut stop = if self.cancel_due() {
+            // Before anything was done: nobody acts on what the call would have asked for.
+            self.cancelled = true;
+            drop(self.call.handle(self.consumer.now, Event::Start).expect("a new call can begin"));
+            self.feed(Event::Cancel)
+        } else {
+            self.feed(Event::Start)
+        };
         let mut looked = false;
         for _ in 0..MAX_EVENTS {
             if let Some((_, _, peer)) = &mut self.peer {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::play::{Play, ms};
-use super::wire::{Answer, LAST_CHUNK, OPEN_HEAD, STREAM_HEAD, chunk, event, request, response};
+use super::wire::{Answer, LAST_CHUNK, OPEN_HEAD, SPOKEN, STREAM_HEAD, chunk, event, request, response};
 use crate::call::{Fact, State};
 use crate::config::Overrides;
 use crate::dialect::Dialect;
@@ -119,7 +119,7 @@ proptest! {
 
     #[test]
     fn a_call_ends_and_keeps_its_invariants(
-        dialect in prop::sample::select(&super::wire::SPOKEN[..]),
+        dialect in prop::sample::select(&SPOKEN[..]),
         stream in any::<bool>(),
         eager in any::<bool>(),
         open in any::<bool>(),

@@ -1,11 +1,13 @@
 //! A drain may be dropped at any point, and bytes may be split anywhere: nothing is lost.
 
+use std::io::Write;
+
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::play::Play;
 use super::record::Got;
-use super::wire::{Answer, LAST_CHUNK, STREAM_HEAD, chunk, event, response};
+use super::wire::{Answer, LAST_CHUNK, SPOKEN, STREAM_HEAD, chunk, event, response};
 use crate::config::Overrides;
 use crate::dialect::Dialect;
 
@@ -60,10 +62,14 @@ fn body(dialect: Dialect) -> String {
 }
 
 /// Plays a stream whose body is put in chunks of the given sizes and comes in pieces of the given sizes
-fn split(dialect: Dialect, chunks: &[usize], pieces: &[usize], drops: Vec<bool>) -> Play {
-    let body = body(dialect);
+fn split(dialect: Dialect, is_packed: bool, chunks: &[usize], pieces: &[usize], drops: Vec<bool>) -> Play {
+    let mut body = body(dialect).into_bytes();
     let mut wire = STREAM_HEAD.as_bytes().to_vec();
-    for data in sizes(body.as_bytes(), chunks) {
+    if is_packed {
+        wire = STREAM_HEAD.replacen("\r\n", "\r\ncontent-encoding: gzip\r\n", 1).into_bytes();
+        body = packed(&body);
+    }
+    for data in sizes(&body, chunks) {
         wire.extend_from_slice(format!("{:X};ext=1\r\n", data.len()).as_bytes());
         wire.extend_from_slice(data);
         wire.extend_from_slice(b"\r\n");
@@ -79,6 +85,16 @@ fn split(dialect: Dialect, chunks: &[usize], pieces: &[usize], drops: Vec<bool>)
     }
     play.end();
     play
+}
+
+/// `bytes` compressed, each part flushed, as servers do with a stream
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    for part in bytes.chunks(300) {
+        packer.write_all(part).unwrap();
+        packer.flush().unwrap();
+    }
+    packer.finish().unwrap()
 }
 
 /// `bytes` in pieces of the given sizes, which are gone through again and again
@@ -105,14 +121,15 @@ fn result(play: &Play) -> (Vec<Got>, String, Vec<(u64, u64)>) {
 proptest! {
     #[test]
     fn any_split_and_any_drops_give_the_same_items_and_outcome(
-        dialect in prop::sample::select(&super::wire::SPOKEN[..]),
+        dialect in prop::sample::select(&SPOKEN[..]),
+        is_packed in prop::sample::select(if cfg!(feature = "content-decoding") { &[false, true][..] } else { &[false] }),
         chunks in prop::collection::vec(1..200_usize, 1..8),
         pieces in prop::collection::vec(1..120_usize, 1..8),
         drops in prop::collection::vec(any::<bool>(), 0..16),
     ) {
-        let whole = split(dialect, &[usize::MAX], &[usize::MAX], Vec::new());
+        let whole = split(dialect, false, &[usize::MAX], &[usize::MAX], Vec::new());
         prop_assert_eq!(whole.completion().turn.text(), "Gr\u{fc}\u{df}e, \u{1F980}\"quoted\"\n");
-        let play = split(dialect, &chunks, &pieces, drops);
+        let play = split(dialect, is_packed, &chunks, &pieces, drops);
         prop_assert_eq!(result(&play), result(&whole));
     }
 }

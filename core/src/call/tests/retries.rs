@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::play::{Play, ms};
-use super::wire::{self, Answer, LAST_CHUNK, STREAM_HEAD, chunk, event, response};
+use super::wire::{self, Answer, LAST_CHUNK, SPOKEN, STREAM_HEAD, chunk, event, response};
 use crate::call::{Request, Retries, Timer};
 use crate::config::Overrides;
 use crate::dialect::Dialect;
@@ -236,7 +236,7 @@ fn the_attempts_share_one_deadline() {
 
 #[test]
 fn overload_in_the_stream_before_any_delta_is_retried_and_after_one_is_not() {
-    for dialect in super::wire::SPOKEN {
+    for dialect in SPOKEN {
         let mut before = Play::stream(dialect, Overrides::new()).start();
         before.at(100).open().receive(chunk(dialect.opening() + &dialect.overload())).expire();
         before.open().receive(chunk(dialect.opening() + &dialect.text("Hi") + &dialect.terminal()));

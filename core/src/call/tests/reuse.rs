@@ -6,7 +6,7 @@ use crate::call::{CloseMode, Command, Request, Retries, Timer};
 use crate::config::Overrides;
 use crate::dialect::Dialect;
 use crate::http1::{MAX_TAIL_BYTES, TailState};
-use crate::machine::{Ended, Event, FailureKind, Misuse, Stage};
+use crate::machine::{Ended, Event, FailureKind, Machine, Misuse, Stage};
 use crate::outcome::{Billing, ErrorKind, Note, Phase, Reason};
 
 const CHAT: Dialect = Dialect::OpenAiChat;
@@ -42,6 +42,18 @@ fn one_that_was_dead_before_a_byte_was_written_is_replaced_at_no_cost() {
             assert_eq!(&play.completion().body[..], b"fine");
         }
     }
+}
+
+/// The replacement was not asked for yet, so only the dead one is to be closed
+#[test]
+fn a_call_that_is_given_up_between_two_connections_leaves_neither() {
+    let mut play = Play::unary(Overrides::new()).start();
+    let link = play.reused().link();
+    drop(play.call.handle(super::play::START, Event::Received(link, b"H")).unwrap());
+    play.cancel();
+    assert_eq!(play.record.opened().len(), 1);
+    assert_eq!(*closed(&play), CloseMode::Abort);
+    assert_eq!(play.outcome().timeline.attempt_count(), 1);
 }
 
 /// The attempt goes on, so its clocks do

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::play::{Play, ms};
 use super::record::Got;
-use super::wire::{self, Answer, LAST_CHUNK, OPEN_HEAD, STREAM_HEAD, chunk, event, response};
+use super::wire::{self, Answer, LAST_CHUNK, OPEN_HEAD, SPOKEN, STREAM_HEAD, chunk, event, response};
 use crate::call::Timer;
 use crate::config::Overrides;
 use crate::dialect::Dialect;
@@ -167,7 +167,7 @@ fn stream_deadline_bounds_all_of_it() {
 
 #[test]
 fn content_idle_timeout_watches_the_answer_only() {
-    for dialect in super::wire::SPOKEN {
+    for dialect in SPOKEN {
         let overrides = Overrides::new().stream_idle_timeout(1.0).content_idle_timeout(2.5);
         let mut play = Play::stream(dialect, overrides).start();
         play.at(100).open().at(500).receive(chunk(dialect.opening() + &dialect.text("Hi")));
@@ -221,7 +221,7 @@ fn first_content_timeout_runs_from_the_head_and_the_idle_bound_after_it() {
 
 #[test]
 fn the_end_without_a_terminal_state_is_truncated_and_never_a_success() {
-    for dialect in super::wire::SPOKEN {
+    for dialect in SPOKEN {
         let mut play = Play::stream(dialect, Overrides::new()).start();
         play.at(100).open().receive(chunk(dialect.opening() + &dialect.text("Hi")) + LAST_CHUNK);
         assert_eq!(play.error(), &ErrorKind::Truncated(Truncation::NoTerminalState), "{dialect:?}");

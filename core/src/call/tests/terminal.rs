@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::play::{Play, ms};
 use super::record::Got;
-use super::wire::{self, Answer, LAST_CHUNK, chunk, event};
+use super::wire::{self, Answer, LAST_CHUNK, SPOKEN, chunk, event};
 use crate::call::{CloseMode, Command, Timer};
 use crate::config::Overrides;
 use crate::dialect::Dialect;
@@ -36,7 +36,7 @@ const TEARDOWNS: [Teardown; 6] = [
 
 #[test]
 fn a_turn_that_is_whole_survives_every_teardown() {
-    for dialect in super::wire::SPOKEN {
+    for dialect in SPOKEN {
         for (name, teardown, ends_at) in TEARDOWNS {
             let mut play = marked(dialect, Overrides::new());
             let has_marker = play.record.done.is_none();

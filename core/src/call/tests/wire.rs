@@ -40,7 +40,7 @@ pub(super) fn event(data: &Value) -> String {
     }
 }
 
-/// The events of one answer in each dialect
+/// The events of one answer in each of [`SPOKEN`]
 pub(super) trait Answer {
     /// What comes before the first delta
     fn opening(self) -> String;
@@ -56,7 +56,7 @@ pub(super) trait Answer {
     fn ping(self) -> String;
 }
 
-/// The dialects that these tests speak
+/// The dialects that these tests speak: one of each way in which an answer becomes whole
 pub(super) const SPOKEN: [Dialect; 4] =
     [Dialect::OpenAiChat, Dialect::OpenAiResponses, Dialect::Anthropic, Dialect::Gemini];
 

@@ -15,6 +15,9 @@ pub use super::{Event, Field, Located, TooLarge};
 #[cfg(test)]
 mod tests;
 
+/// Room for a name that is kept from event to event, in bytes; no provider has names so long
+const USUAL_NAME: usize = 64;
+
 /// Cuts the body of a stream into events, however its bytes are split
 ///
 /// Memory held: at most `max_event_bytes` for the event that is under way, as many again for the
@@ -203,6 +206,7 @@ impl Framer {
         if self.kept.is_empty() && self.name.is_none() {
             // A quiet stream owns no buffer, whatever its last event took.
             self.kept = Vec::new();
+            self.kept_name = Vec::new();
         }
         Ok((input.len(), None))
     }
@@ -283,11 +287,13 @@ impl Framer {
     }
 
     fn set_name(&mut self, value: Located) {
-        (self.name, self.kept_name) = match value {
-            _ if value.is_empty() => (None, Vec::new()),
-            Located::Input { .. } => (Some(value), Vec::new()),
+        self.kept_name.clear();
+        self.name = match value {
+            _ if value.is_empty() => None,
+            Located::Input { .. } => Some(value),
             Located::Kept { start, end } => {
-                (Some(Located::Kept { start: 0, end: end - start }), self.kept[start..end].to_vec())
+                self.kept_name.extend_from_slice(&self.kept[start..end]);
+                Some(Located::Kept { start: 0, end: end - start })
             }
         };
     }
@@ -295,13 +301,17 @@ impl Framer {
     /// Ends the pending event, which is one only if there is data
     fn dispatch(&mut self) -> Option<Event> {
         let (data, mut name) = (self.data.take(), self.name.take());
-        let kept_name = std::mem::take(&mut self.kept_name);
-        let data = data?;
-        if let Some(Located::Kept { .. }) = name {
+        let mut kept_name = std::mem::take(&mut self.kept_name);
+        if let (Some(_), Some(Located::Kept { .. })) = (data, name) {
             let start = self.kept.len();
             self.keep(&kept_name);
             name = Some(Located::Kept { start, end: self.kept.len() });
         }
+        if kept_name.capacity() <= USUAL_NAME {
+            kept_name.clear();
+            self.kept_name = kept_name;
+        }
+        let data = data?;
         self.lent = !self.kept.is_empty();
         Some(Event { data, name, field: Field::Data })
     }
@@ -313,7 +323,8 @@ impl Framer {
             self.data = Some(Located::Kept { start: 0, end: end - start });
         }
         if let Some(Located::Input { start, end }) = self.name {
-            self.kept_name = input[start..end].to_vec();
+            self.kept_name.clear();
+            self.kept_name.extend_from_slice(&input[start..end]);
             self.name = Some(Located::Kept { start: 0, end: end - start });
         }
     }
