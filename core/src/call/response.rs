@@ -142,7 +142,7 @@ impl Call {
 
     /// The head of the final response is whole
     pub(super) fn head_arrived(&mut self, mut head: ResponseHead) {
-        self.credentials.blank_headers(&mut head.headers);
+        self.request.credentials.blank_headers(&mut head.headers);
         let (now, shape, dialect) = (self.now, self.request.shape, self.request.dialect);
         let whole = self.request.head.len() + self.request.body.len();
         let Inner::Attempting(attempt) = &mut self.inner else { return };

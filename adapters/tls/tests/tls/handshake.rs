@@ -214,7 +214,11 @@ fn a_changed_bit_in_the_servers_hello_never_passes() {
             let mut server = server(&identity, &[version], None);
             send(&mut client, &mut server);
             let mut flight = cipher(&mut server);
+            // A signature is of a length of its own each time, and with it the record.
             let hello = 5 + usize::from(u16::from_be_bytes([flight[3], flight[4]]));
+            if at >= hello {
+                break;
+            }
             flight[at] ^= 1 << (at % 8);
             let error = client
                 .received(&flight)
@@ -226,9 +230,6 @@ fn a_changed_bit_in_the_servers_hello_never_passes() {
                 .unwrap_err();
             assert_eq!(error.stage, Stage::Tls, "byte {at}");
             at += 1;
-            if at == hello {
-                break;
-            }
         }
         assert!(at > 80, "the whole hello was tried");
     }
