@@ -9,8 +9,10 @@ use steadfast::call::{Call, Env, Request};
 use steadfast::config::{ConfigError, Overrides, RequestConfig};
 use steadfast::machine::{FailureKind, IoFailure, Stage};
 use steadfast::outcome::Outcome;
+use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
 use steadfast_tls::TlsConfig;
 
+use crate::pool::Connections;
 use crate::runtime::{Clock, TokioRuntime};
 
 /// A call under way on tokio; see [`steadfast_driver::CallStream`]
@@ -18,13 +20,15 @@ pub type CallStream = steadfast_driver::CallStream<TokioRuntime>;
 
 /// Makes calls
 ///
-/// Cheap to clone, and all clones are one client. A call may be made on any thread with a tokio
+/// Cheap to clone, and all clones are one client: they share its connections, which stay open between
+/// calls. A call may be made on any thread with a tokio
 /// runtime whose time and IO drivers are enabled.
 #[derive(Clone)]
 pub struct Client {
     config: RequestConfig,
     trust: Arc<Trust>,
     clock: Clock,
+    connections: Connections,
 }
 
 /// Whom TLS trusts; the platform's certificates are loaded when they are first needed
@@ -34,7 +38,9 @@ pub(crate) struct Trust(OnceLock<Result<TlsConfig, String>>);
 impl Client {
     /// A client with the built-in configuration that trusts whom the platform trusts
     pub fn new() -> Self {
-        Self { config: RequestConfig::default(), trust: Arc::default(), clock: Clock::start() }
+        let clock = Clock::start();
+        let connections = Connections::new(clock, PoolSettings::default());
+        Self { config: RequestConfig::default(), trust: Arc::default(), clock, connections }
     }
 
     /// The same client with another configuration
@@ -48,7 +54,28 @@ impl Client {
     /// The same client with another trust: its own roots, or a client certificate
     pub fn with_tls(mut self, tls: TlsConfig) -> Self {
         self.trust = Arc::new(Trust(OnceLock::from(Ok(tls))));
+        // What was opened under another trust is not to be used under this one.
+        self.connections = self.connections.renewed();
         self
+    }
+
+    /// The same client with a pool of its own, under these settings
+    ///
+    /// Without them a connection is kept open for a minute after a call, and there is no cap on their
+    /// number. With a cap, a call that has to wait for a connection does so under `connect_timeout`.
+    pub fn with_pool(mut self, settings: PoolSettings) -> Self {
+        self.connections = Connections::new(self.clock, settings);
+        self
+    }
+
+    /// Closes the connections that no call uses, of this client and its clones
+    pub fn close_idle(&self) {
+        self.connections.close_idle();
+    }
+
+    /// What is in the pool of this client and its clones, and what it has done
+    pub fn pool_statistics(&self) -> PoolStatistics {
+        self.connections.statistics()
     }
 
     /// The configuration that holds where a request says nothing else
@@ -77,7 +104,10 @@ impl Client {
         };
         let origin = request.origin().clone();
         let call = Call::new(request, config, env, self.clock.now());
-        CallStream::new(call, TokioRuntime::new(self.clock, origin, self.trust.clone()))
+        CallStream::new(
+            call,
+            TokioRuntime::new(self.clock, origin, self.trust.clone(), self.connections.clone()),
+        )
     }
 }
 

@@ -31,9 +31,13 @@
 //! | `client` | [`Client`]: configuration, trust, and the two ways to make a call |
 //! | `runtime` | tokio's clock, timer, reactor and sockets, as the shared driver wants them |
 //! | `connect` | name look-up, TCP and TLS |
+//! | `pool` | connections between calls, and those who wait for one |
+//! | `janitor` | who closes connections that nobody uses |
 
 mod client;
 mod connect;
+mod janitor;
+mod pool;
 mod runtime;
 
 pub use client::{CallStream, Client};
@@ -42,6 +46,7 @@ pub use steadfast::call::{Request, RequestBuilder, RequestError, Retries};
 pub use steadfast::config::{Overrides, RequestConfig};
 pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{CallError, Completion, Ending, ErrorKind, Outcome};
+pub use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
 pub use steadfast_driver::Piece;
 pub use steadfast_tls::{TlsConfig, TlsConfigError};
 

@@ -8,7 +8,8 @@ use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use socket2::SockRef;
-use steadfast::call::{AttemptId, Call, Command, Origin};
+use steadfast::call::{AttemptId, Call, CloseMode, Command, Origin};
+use steadfast::http1::Tail;
 use steadfast::time::Instant;
 use steadfast_driver::{Action, Runtime, Socket};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -18,12 +19,14 @@ use tokio::time::{Sleep, sleep_until};
 
 use crate::client::Trust;
 use crate::connect::connect;
+use crate::pool::{Connections, Leased};
 
 /// What a call needs of tokio
 pub struct TokioRuntime {
     clock: Clock,
     origin: Origin,
     trust: Arc<Trust>,
+    connections: Connections,
     sleep: Option<Pin<Box<Sleep>>>,
     turn: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
@@ -47,7 +50,7 @@ impl Clock {
         since_epoch.saturating_sub(self.0.elapsed())
     }
 
-    fn to_tokio(self, at: Instant) -> tokio::time::Instant {
+    pub(crate) fn to_tokio(self, at: Instant) -> tokio::time::Instant {
         // Past what tokio can count to, a year is as good as never: the driver looks again then.
         const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
         self.0.checked_add(at.since_origin()).unwrap_or_else(|| tokio::time::Instant::now() + FAR)
@@ -55,13 +58,19 @@ impl Clock {
 }
 
 impl TokioRuntime {
-    pub(crate) fn new(clock: Clock, origin: Origin, trust: Arc<Trust>) -> Self {
-        Self { clock, origin, trust, sleep: None, turn: None }
+    pub(crate) fn new(clock: Clock, origin: Origin, trust: Arc<Trust>, connections: Connections) -> Self {
+        Self { clock, origin, trust, connections, sleep: None, turn: None }
+    }
+
+    /// Leaves a connection to a later call
+    fn put(&self, id: AttemptId, tail: Option<Box<Tail>>) -> Action<AttemptId, Leased<TcpSocket>> {
+        let connections = self.connections.clone();
+        Action::Release(id, Box::new(move |connection| connections.put(connection, tail)))
     }
 }
 
 impl Runtime<Call> for TokioRuntime {
-    type Socket = TcpSocket;
+    type Socket = Leased<TcpSocket>;
 
     fn now(&self) -> Instant {
         self.clock.now()
@@ -98,12 +107,16 @@ impl Runtime<Call> for TokioRuntime {
         let _ = once.poll(cx);
     }
 
-    fn act(&mut self, command: Command) -> Action<AttemptId, TcpSocket> {
+    fn act(&mut self, command: Command) -> Action<AttemptId, Leased<TcpSocket>> {
         match command {
             Command::Connect(id) => {
-                Action::Open(id, Box::pin(connect(self.origin.clone(), self.trust.clone())))
+                let open = connect(self.origin.clone(), self.trust.clone());
+                let connections = self.connections.clone();
+                Action::Open(id, Box::pin(connections.get(self.origin.clone(), id.may_be_reused(), open)))
             }
-            Command::Close(id, _) => Action::Close(id),
+            Command::Close(id, CloseMode::Abort) => Action::Close(id),
+            Command::Close(id, CloseMode::Keep) => self.put(id, None),
+            Command::Close(id, CloseMode::Finish(tail)) => self.put(id, Some(tail)),
         }
     }
 }

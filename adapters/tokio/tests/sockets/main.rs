@@ -14,5 +14,7 @@ mod flood;
 mod names;
 mod peer;
 mod requests;
+mod reuse;
+mod reuse_limits;
 mod secure;
 mod uploads;
