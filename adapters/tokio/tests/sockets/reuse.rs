@@ -129,8 +129,8 @@ fn a_connection_that_the_server_closed_between_two_calls_costs_nothing() {
             assert_eq!((said(&outcome), outcome.timeline.attempt_count()), ("two", 1));
             let statistics = client.pool_statistics();
             assert_eq!((statistics.opened, statistics.reused, statistics.lost), (2, 0, 1));
+            client.close_idle();
         }));
-        drop(client);
         thread.join().expect("the server is well");
     }
 }
