@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`machine`] | the one shape of every machine: events in, steps out |
 //! | [`call`] | the call machine: attempts, timers, delivery, finalisation; its states and ties |
+//! | [`connect`] | which addresses to try and when, which proxy, and its handshake |
 //! | [`config`] | one configuration, its bounds and overrides |
 //! | [`outcome`] | what a caller gets back: the turn or a typed failure, and the timeline |
 //! | [`retry`] | what is tried again, and after how long |
@@ -95,6 +96,7 @@
 
 pub mod call;
 pub mod config;
+pub mod connect;
 pub mod content;
 pub mod dialect;
 pub mod framing;

@@ -220,8 +220,26 @@ pub enum FailureKind {
     Certificate,
     /// The peer broke TLS
     Tls,
+    /// A proxy did not make the tunnel
+    Proxy(ProxyRefusal),
     /// Anything else; see the message
     Other,
+}
+
+/// How a proxy refused
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProxyRefusal {
+    /// It wants credentials, or others than ours: status 407, or SOCKS5's word for it
+    AuthenticationRequired,
+    /// It answered CONNECT with this status
+    Status(u16),
+    /// It replied with this code of SOCKS5 (RFC 1928 section 6)
+    Socks(u8),
+    /// It broke its protocol, or went past a bound
+    Protocol,
+    /// It was not asked: its URL cannot be used, or it cannot be told the host's name
+    Unusable,
 }
 
 /// One thing for the driver to do

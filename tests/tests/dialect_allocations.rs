@@ -126,10 +126,15 @@ fn a_steady_stream_allocates_nothing_per_event() {
         play(beginning);
         // The first round sizes the buffers that every later one reuses.
         play(middle);
-        let before = ALLOCATOR.stats();
-        let found: usize = (0..1000).map(|_| play(middle)).sum();
-        let after = ALLOCATOR.stats();
-        let counts = [after.allocations - before.allocations, after.reallocations - before.reallocations];
+        let mut round = || {
+            let before = ALLOCATOR.stats();
+            let found: usize = (0..1000).map(|_| play(middle)).sum();
+            let after = ALLOCATOR.stats();
+            ([after.allocations - before.allocations, after.reallocations - before.reallocations], found)
+        };
+        // The test harness has a thread of its own, which allocates once or twice. What decoding
+        // allocates is there in every round.
+        let (counts, found) = (0..5).map(|_| round()).min().expect("five rounds");
         let events = 1000 * middle.len();
         println!("{dialect:?}: {events} events, {found} findings, {} allocations", counts[0] + counts[1]);
         assert_eq!(counts, [0, 0], "{dialect:?}");

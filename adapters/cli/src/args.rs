@@ -1,10 +1,16 @@
 //! The command line.
 
 use std::fmt::Write as _;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::str::FromStr;
 
-use clap::{Args, Parser, Subcommand};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use http::{HeaderValue, Method};
 use steadfast::config::{Field, Overrides, RequestConfig};
+use steadfast::dialect::Dialect;
+use steadfast::framing::Framing;
 
 use crate::exit::Exit;
 use crate::provider::{PROFILES, Provider};
@@ -23,6 +29,9 @@ pub(crate) enum Command {
     /// Send a prompt to a model and print its answer as it comes
     #[command(after_help = CALL_EXAMPLES, after_long_help = call_long_help())]
     Call(CallArgs),
+    /// Print what a recorded response means
+    #[command(after_help = DECODE_EXAMPLES, after_long_help = decode_long_help())]
+    Decode(DecodeArgs),
     /// Play the failures of real providers on loopback sockets, and check how each call ends
     #[command(after_help = DEMO_EXAMPLES, after_long_help = format!("{DEMO_EXAMPLES}\n{}", exit_codes()))]
     Demo(DemoArgs),
@@ -66,6 +75,90 @@ pub(crate) struct CallArgs {
 }
 
 #[derive(Args, Debug)]
+#[command(group = ArgGroup::new("what").required(true))]
+pub(crate) struct DecodeArgs {
+    /// The recorded response; `-` is stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// The file is the answer to a call, in that dialect: print how the call ends, and with what
+    #[arg(long, group = "what", value_parser = dialects())]
+    pub(crate) dialect: Option<Dialect>,
+
+    /// The file is a body in that framing: print its events
+    #[arg(long, group = "what", value_parser = framings())]
+    pub(crate) framing: Option<Framing>,
+
+    /// Print the HTTP response itself, whatever its body is
+    #[arg(long, group = "what", requires = "http")]
+    pub(crate) raw: bool,
+
+    /// The file is a whole HTTP/1.1 response, from its status line on, and not only a body
+    #[arg(long, conflicts_with = "framing")]
+    pub(crate) http: bool,
+
+    /// The method of the request that the response answers
+    #[arg(long, value_name = "M", requires = "http", default_value = "POST")]
+    pub(crate) method: Method,
+
+    /// The status of the response that the body is of
+    #[arg(
+        long, value_name = "N", conflicts_with_all = ["framing", "http"],
+        default_value_t = 200, value_parser = clap::value_parser!(u16).range(200..=999)
+    )]
+    pub(crate) status: u16,
+
+    /// Its content type, instead of the one that the dialect's streams have
+    #[arg(long, value_name = "T", conflicts_with_all = ["framing", "http"])]
+    pub(crate) content_type: Option<HeaderValue>,
+
+    /// In what pieces it is read: in one, byte by byte, or in pieces of N bytes
+    #[arg(long, value_name = "whole|bytes|N", default_value = "whole")]
+    pub(crate) split: Split,
+
+    /// How the server's side of the connection ends, after the file
+    #[arg(long, value_enum, conflicts_with_all = ["framing", "raw"], default_value_t = End::Clean)]
+    pub(crate) end: End,
+
+    /// The call asked for its answer in one piece, and not for a stream
+    #[arg(long, conflicts_with_all = ["framing", "raw"])]
+    pub(crate) unary: bool,
+
+    /// Change a setting, as in `call`; can be given more than once [max_attempts is 1 without it]
+    #[arg(long, value_name = "KEY=VALUE", conflicts_with_all = ["framing", "raw"])]
+    pub(crate) config: Vec<String>,
+}
+
+/// How the server's side of a connection ends
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum End {
+    /// The response ends as it should; with --http, the connection ends properly after the file
+    Clean,
+    /// The connection ends where the file does, without a word that nothing more comes
+    Cut,
+    /// The connection is reset where the file ends
+    Reset,
+    /// Nothing more comes, and the connection stays open: the clock runs until the call ends
+    Open,
+}
+
+/// The most bytes of one read
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Split(pub(crate) NonZeroUsize);
+
+impl FromStr for Split {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "whole" => Ok(Self(NonZeroUsize::MAX)),
+            "bytes" => Ok(Self(NonZeroUsize::MIN)),
+            number => number.parse().map(Self).map_err(|_| "takes whole, bytes, or a number from 1"),
+        }
+    }
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct DemoArgs {
     /// Play only the scenario of that name; can be given more than once
     #[arg(long, value_name = "NAME")]
@@ -96,6 +189,7 @@ impl Command {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Call(_) => "call",
+            Self::Decode(_) => "decode",
             Self::Demo(_) => "demo",
             Self::Mock(_) => "mock",
         }
@@ -105,13 +199,37 @@ impl Command {
 impl CallArgs {
     /// What `--config` says, in the order given
     pub(crate) fn overrides(&self) -> Result<Overrides, UsageError> {
-        let mut overrides = Overrides::new();
-        for setting in &self.config {
-            let (name, value) = setting.split_once('=').ok_or(UsageError::NotASetting)?;
-            overrides.set(name.trim(), value)?;
-        }
-        Ok(overrides)
+        with_settings(Overrides::new(), &self.config)
     }
+}
+
+impl DecodeArgs {
+    /// What `--config` says, in the order given, of a call that makes one attempt
+    pub(crate) fn overrides(&self) -> Result<Overrides, UsageError> {
+        with_settings(Overrides::new().max_attempts(1), &self.config)
+    }
+}
+
+fn with_settings(mut overrides: Overrides, settings: &[String]) -> Result<Overrides, UsageError> {
+    for setting in settings {
+        let (name, value) = setting.split_once('=').ok_or(UsageError::NotASetting)?;
+        overrides.set(name.trim(), value)?;
+    }
+    Ok(overrides)
+}
+
+fn dialects() -> impl TypedValueParser<Value = Dialect> {
+    PossibleValuesParser::new(Dialect::ALL.map(Dialect::name))
+        .map(|name| Dialect::from_name(&name).expect("one of those names"))
+}
+
+fn framings() -> impl TypedValueParser<Value = Framing> {
+    const FRAMINGS: [(&str, Framing); 3] =
+        [("sse", Framing::Sse), ("ndjson", Framing::Ndjson), ("json-array", Framing::JsonArray)];
+    PossibleValuesParser::new(FRAMINGS.map(|(name, _)| name)).map(|given| {
+        let framing = FRAMINGS.into_iter().find(|(name, _)| *name == given);
+        framing.expect("one of those names").1
+    })
 }
 
 const CALL_EXAMPLES: &str = "\
@@ -126,6 +244,36 @@ const OUTPUT: &str = "\
 Output:
   stdout has the text of the answer (or, with --json, the outcome and nothing else); stderr has all
   the rest, and on a terminal a live line. Reasoning, tool calls and usage are in --json only.
+
+";
+
+const DECODE_EXAMPLES: &str = "\
+Examples:
+  steadfast decode --dialect openai-chat answer.sse
+  steadfast decode --dialect anthropic --end open --config stream_idle_timeout=20 answer.sse
+  steadfast decode --dialect gemini --status 429 --content-type application/json error.json
+  curl -siN --raw --http1.1 https://… | steadfast decode --dialect ollama --http -
+  steadfast decode --framing sse --split bytes answer.sse
+  steadfast decode --http --raw --method HEAD response.txt
+";
+
+const DECODE_OUTPUT: &str = "\
+Output:
+  With --dialect, how the call machine ends on these bytes, as one JSON object: result, error (kind,
+  message and what else there is to it), text, reasoning, tool_calls (id, name, arguments, complete),
+  finish_reason, usage, choices (all but number 0, whose parts stand in the object itself), notes, and
+  counts: events that could be read, unknown among them, and malformed ones, that could not. A refusal
+  is in `refusal`, where there is one. Without --http the body is sent in one chunk; `cut` and `reset`
+  leave out the last chunk. All bytes come at once, and time passes only after them.
+
+  With --framing, a JSON line for each event (event, data, id, retry in milliseconds), then one with
+  last_event_id and bytes. An SSE event that no blank line ends is none.
+
+  With --http --raw, the response as one JSON object: status, headers, interim statuses, body (base64,
+  as it came out of its transfer coding), outcome (complete, incomplete, error, upgrade), error_kind,
+  keep_alive, trailers.
+
+  --split never changes the output.
 
 ";
 
@@ -151,13 +299,20 @@ fn call_long_help() -> String {
     help.push_str(
         "  With no base URL and no key at all, an embedded provider answers in that API's form.\n\n",
     );
-    help.push_str(OUTPUT);
-    help.push_str("Settings (--config), with their defaults:\n");
+    format!("{help}{OUTPUT}{}\n{}", settings(), exit_codes())
+}
+
+fn decode_long_help() -> String {
+    format!("{DECODE_EXAMPLES}\n{DECODE_OUTPUT}{}\n{}", settings(), exit_codes())
+}
+
+fn settings() -> String {
+    let mut help = String::from("Settings (--config), with their defaults:\n");
     let defaults = RequestConfig::default();
     for field in Field::ALL {
         _ = writeln!(help, "  {:<22} {:>8}  {}", field.name(), defaults.get(field), field.about());
     }
-    format!("{help}\n{}", exit_codes())
+    help
 }
 
 fn exit_codes() -> String {
@@ -179,7 +334,7 @@ mod tests {
         let arguments = ["steadfast", "call"].iter().chain(arguments);
         match Cli::try_parse_from(arguments).unwrap().command {
             Command::Call(call) => call,
-            other @ (Command::Demo(_) | Command::Mock(_)) => panic!("{other:?}"),
+            other @ (Command::Decode(_) | Command::Demo(_) | Command::Mock(_)) => panic!("{other:?}"),
         }
     }
 
@@ -273,7 +428,7 @@ mod tests {
         assert!(help.contains("Examples:\n  steadfast call \"Say hello.\"\n"));
         assert!(help.contains("\n  connect_timeout              10  Name look-up, TCP, TLS"), "{help}");
         assert!(help.contains("\n  openai     https://api.openai.com/v1 ["));
-        for name in ["call", "demo", "mock"] {
+        for name in ["call", "decode", "demo", "mock"] {
             let help = long_help(name);
             assert!(help.contains("Examples:\n  steadfast "), "{name}");
             assert!(help.contains("\n  130  cancelled: by Ctrl-C, or"), "{name}: {help}");

@@ -10,6 +10,7 @@
 //! | `request` | whom a command line asks, and the request that it makes |
 //! | `embedded` | the provider that answers when nothing is configured |
 //! | `progress`, `live` | the live line: what it says, and how it is drawn |
+//! | `decode` | `steadfast decode` |
 //! | `demo` | `steadfast demo` |
 //! | `mock` | `steadfast mock` |
 //! | `output`, `message` | what goes to stdout, and to stderr |
@@ -17,6 +18,7 @@
 
 mod args;
 mod call;
+mod decode;
 mod demo;
 mod embedded;
 mod exit;
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
     let command = Cli::parse().command;
     let done = match &command {
         Command::Call(args) => call::run(args),
+        Command::Decode(args) => decode::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Mock(args) => mock::run(args),
     };

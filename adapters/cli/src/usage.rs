@@ -27,6 +27,10 @@ pub(crate) enum UsageError {
     Unreadable { path: String, error: String },
     #[error("{path}: {error}")]
     Script { path: String, error: ParseError },
+    #[error(
+        "with --end open and no bound in force the call would never end: make one of its settings finite"
+    )]
+    Endless,
     #[error("there is no scenario {name}; the nearest is {nearest}")]
     NoScenario { name: String, nearest: &'static str },
 }

@@ -19,15 +19,36 @@ pub fn io_failure(stage: Stage, error: &io::Error) -> IoFailure {
         | io::ErrorKind::NetworkDown
         | io::ErrorKind::AddrNotAvailable => FailureKind::Unreachable,
         io::ErrorKind::NotFound => FailureKind::NotFound,
-        _ if stage == Stage::Resolve => FailureKind::NotFound,
+        _ if stage == Stage::Resolve && !is_temporary(error) => FailureKind::NotFound,
         _ => FailureKind::Other,
     };
     IoFailure { stage, kind, message: error.to_string() }
 }
 
+/// Whether a look-up failed only for now
+///
+/// The standard library keeps the resolver's words (`gai_strerror`) and not its code: `EAI_AGAIN` as
+/// glibc, musl and the BSDs put it.
+fn is_temporary(error: &io::Error) -> bool {
+    let message = error.to_string().to_ascii_lowercase();
+    ["temporary failure in name resolution", "try again"].iter().any(|words| message.contains(words))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn l03_a_look_up_that_may_work_later_is_no_unknown_name() {
+        let kind = |message: &str| io_failure(Stage::Resolve, &io::Error::other(message)).kind;
+        let prefix = "failed to lookup address information: ";
+        for again in ["Temporary failure in name resolution", "Try again"] {
+            assert_eq!(kind(&format!("{prefix}{again}")), FailureKind::Other);
+        }
+        for unknown in ["Name or service not known", "Name does not resolve", "No address associated"] {
+            assert_eq!(kind(&format!("{prefix}{unknown}")), FailureKind::NotFound);
+        }
+    }
 
     #[test]
     fn kinds() {

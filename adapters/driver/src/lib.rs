@@ -9,6 +9,7 @@
 //! | `driver` | [`Driver`]: the loop, in one screen |
 //! | `connection` | [`Connection`]: a socket, plain or under TLS |
 //! | `handshake` | [`Handshake`]: TLS from first to last flight |
+//! | `tunnel` | [`Tunnelling`], [`Through`]: a tunnel through a proxy, and the socket behind it |
 //! | `resting` | [`Resting`]: a connection between two exchanges |
 //! | `calling` | [`CallStream`]: a call as a stream of pieces and an outcome, for its consumer |
 //! | `piece` | [`Piece`]: an item of a call, owned |
@@ -23,6 +24,7 @@ mod handshake;
 mod piece;
 mod resting;
 mod scratch;
+mod tunnel;
 
 pub use calling::CallStream;
 pub use connection::{Ask, Connection, Read, Socket};
@@ -32,3 +34,4 @@ pub use handshake::Handshake;
 pub use piece::Piece;
 pub use resting::{Found, Resting};
 pub use scratch::SCRATCH_BYTES;
+pub use tunnel::{Through, Tunnelling};

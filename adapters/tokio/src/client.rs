@@ -7,13 +7,16 @@ use std::time::SystemTime;
 
 use steadfast::call::{Call, Env, Request};
 use steadfast::config::{ConfigError, Overrides, RequestConfig};
+use steadfast::connect::Proxies;
 use steadfast::machine::{FailureKind, IoFailure, Stage};
 use steadfast::outcome::Outcome;
 use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
 use steadfast_tls::TlsConfig;
 
+use crate::connect::Connector;
 use crate::pool::Connections;
-use crate::runtime::{Clock, TokioRuntime};
+use crate::resolve::Resolve;
+use crate::runtime::TokioRuntime;
 
 /// A call under way on tokio; see [`steadfast_driver::CallStream`]
 pub type CallStream = steadfast_driver::CallStream<TokioRuntime>;
@@ -26,8 +29,7 @@ pub type CallStream = steadfast_driver::CallStream<TokioRuntime>;
 #[derive(Clone)]
 pub struct Client {
     config: RequestConfig,
-    trust: Arc<Trust>,
-    clock: Clock,
+    connector: Connector,
     connections: Connections,
 }
 
@@ -37,10 +39,14 @@ pub(crate) struct Trust(OnceLock<Result<TlsConfig, String>>);
 
 impl Client {
     /// A client with the built-in configuration that trusts whom the platform trusts
+    ///
+    /// It takes its proxies from the environment as it is now, see [`Proxies::from_environment`]:
+    /// where they are set, nothing else leads out. A variable that cannot be used fails every call
+    /// as `Proxy`, and is named; [`Client::with_proxies`] puts other proxies, or none, in their place.
     pub fn new() -> Self {
-        let clock = Clock::start();
-        let connections = Connections::new(clock, PoolSettings::default());
-        Self { config: RequestConfig::default(), trust: Arc::default(), clock, connections }
+        let connector = Connector::new();
+        let connections = Connections::new(connector.clock, PoolSettings::default());
+        Self { config: RequestConfig::default(), connector, connections }
     }
 
     /// The same client with another configuration
@@ -53,10 +59,22 @@ impl Client {
 
     /// The same client with another trust: its own roots, or a client certificate
     pub fn with_tls(mut self, tls: TlsConfig) -> Self {
-        self.trust = Arc::new(Trust(OnceLock::from(Ok(tls))));
-        // What was opened under another trust is not to be used under this one.
-        self.connections = self.connections.renewed();
-        self
+        self.connector.trust = Arc::new(Trust(OnceLock::from(Ok(tls))));
+        self.renewed()
+    }
+
+    /// The same client with these proxies, whatever the environment says
+    ///
+    /// All that happens on the way through one is within `connect_timeout`, and fails as `Proxy`.
+    pub fn with_proxies(mut self, proxies: Proxies) -> Self {
+        self.connector.proxies = Arc::new(Ok(proxies));
+        self.renewed()
+    }
+
+    /// The same client with another resolver than the system's; proxies' names are its business too
+    pub fn with_resolver(mut self, resolver: impl Resolve) -> Self {
+        self.connector.resolver = Arc::new(resolver);
+        self.renewed()
     }
 
     /// The same client with a pool of its own, under these settings
@@ -64,7 +82,7 @@ impl Client {
     /// Without them a connection is kept open for a minute after a call, and there is no cap on their
     /// number. With a cap, a call that has to wait for a connection does so under `connect_timeout`.
     pub fn with_pool(mut self, settings: PoolSettings) -> Self {
-        self.connections = Connections::new(self.clock, settings);
+        self.connections = Connections::new(self.connector.clock, settings);
         self
     }
 
@@ -98,16 +116,20 @@ impl Client {
     pub fn stream(&self, request: Request) -> CallStream {
         let config =
             self.config.with(request.overrides()).expect("overrides were checked when the request was built");
+        let clock = self.connector.clock;
         let env = Env {
             seed: RandomState::new().hash_one(0),
-            unix_at_origin: self.clock.unix_at_origin(SystemTime::now()),
+            unix_at_origin: clock.unix_at_origin(SystemTime::now()),
         };
         let origin = request.origin().clone();
-        let call = Call::new(request, config, env, self.clock.now());
-        CallStream::new(
-            call,
-            TokioRuntime::new(self.clock, origin, self.trust.clone(), self.connections.clone()),
-        )
+        let call = Call::new(self.connector.prepare(request), config, env, clock.now());
+        CallStream::new(call, TokioRuntime::new(self.connector.clone(), self.connections.clone(), origin))
+    }
+
+    /// With connections of its own: those that were opened in another way are not to be used in this
+    fn renewed(mut self) -> Self {
+        self.connections = self.connections.renewed();
+        self
     }
 }
 

@@ -13,15 +13,15 @@ use steadfast::http1::Tail;
 use steadfast::machine::IoFailure;
 use steadfast::pool::{self, Checkout, ConnectionId, Decision, Pool, Settings, Statistics, Ticket, Want};
 use steadfast::time::Instant;
-use steadfast_driver::{Ask, Connection, Found, Resting, Socket};
+use steadfast_driver::{Ask, Connection, Found, Resting, Socket, Through};
 use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot;
 
 use crate::janitor::Janitor;
 use crate::runtime::{Clock, TcpSocket};
 
-/// A connection that is counted as long as it lives
-pub(crate) type Counted = Connection<Leased<TcpSocket>>;
+/// What carries the bytes of a client's connections
+pub(crate) type Carrier = Leased<Through<TcpSocket>>;
 
 /// What a connection can be used for
 ///
@@ -41,7 +41,7 @@ pub(crate) struct Shared {
 struct State {
     pool: Pool<Key>,
     /// Those that are idle or finishing
-    resting: BTreeMap<ConnectionId, Resting<Leased<TcpSocket>>>,
+    resting: BTreeMap<ConnectionId, Resting<Carrier>>,
     waiting: BTreeMap<Ticket, oneshot::Sender<Granted>>,
     /// What is to be closed once the lock is open: a connection that closes reports it, by that lock
     closed: Vec<Closed>,
@@ -52,7 +52,7 @@ struct State {
 }
 
 enum Closed {
-    Resting(Resting<Leased<TcpSocket>>),
+    Resting(Resting<Carrier>),
     /// Nobody was there any more to take it
     NotTaken(Granted),
 }
@@ -60,7 +60,7 @@ enum Closed {
 /// What came of a request for a connection
 enum Granted {
     /// One that an earlier call left
-    Reuse(Resting<Leased<TcpSocket>>),
+    Reuse(Resting<Carrier>),
     /// One may be opened
     Open(Lease),
 }
@@ -108,9 +108,9 @@ impl Connections {
         origin: Origin,
         may_be_reused: bool,
         open: F,
-    ) -> Result<Counted, IoFailure>
+    ) -> Result<Connection<Carrier>, IoFailure>
     where
-        F: Future<Output = Result<Connection<TcpSocket>, IoFailure>>,
+        F: Future<Output = Result<Connection<Through<TcpSocket>>, IoFailure>>,
     {
         let key = (origin, Handle::current().id());
         let want = if may_be_reused { Want::Any } else { Want::New };
@@ -138,7 +138,7 @@ impl Connections {
     }
 
     /// Takes back a connection whose exchange is over, with what its message still owes
-    pub(crate) fn put(&self, connection: Counted, tail: Option<Box<Tail>>) {
+    pub(crate) fn put(&self, connection: Connection<Carrier>, tail: Option<Box<Tail>>) {
         let resting = Resting::new(connection, tail);
         let Ok(runtime) = Handle::try_current() else { return resting.close() };
         self.0.with(|state, now| {
@@ -251,7 +251,7 @@ impl State {
         }
     }
 
-    fn put(&mut self, now: Instant, mut resting: Resting<Leased<TcpSocket>>) {
+    fn put(&mut self, now: Instant, mut resting: Resting<Carrier>) {
         let id = id_of(&resting);
         let found = look_now(&mut resting);
         let is_taken = match found {
@@ -304,7 +304,7 @@ impl State {
         }
     }
 
-    fn take(&mut self, id: ConnectionId) -> Resting<Leased<TcpSocket>> {
+    fn take(&mut self, id: ConnectionId) -> Resting<Carrier> {
         self.resting.remove(&id).expect("what the pool takes for idle or finishing rests here")
     }
 }
@@ -352,11 +352,11 @@ impl<S: Socket> Socket for Leased<S> {
     }
 }
 
-fn id_of(resting: &Resting<Leased<TcpSocket>>) -> ConnectionId {
+fn id_of(resting: &Resting<Carrier>) -> ConnectionId {
     resting.connection().socket().lease.id
 }
 
 /// What the operating system has on it now
-fn look_now(resting: &mut Resting<Leased<TcpSocket>>) -> Found {
+fn look_now(resting: &mut Resting<Carrier>) -> Found {
     resting.look(Ask::System, &mut Context::from_waker(Waker::noop()))
 }

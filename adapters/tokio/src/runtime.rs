@@ -3,7 +3,6 @@
 use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice, Read};
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,16 +16,14 @@ use tokio::net::TcpStream;
 use tokio::task::coop;
 use tokio::time::{Sleep, sleep_until};
 
-use crate::client::Trust;
-use crate::connect::connect;
-use crate::pool::{Connections, Leased};
+use crate::connect::Connector;
+use crate::pool::{Carrier, Connections};
 
 /// What a call needs of tokio
 pub struct TokioRuntime {
-    clock: Clock,
-    origin: Origin,
-    trust: Arc<Trust>,
+    connector: Connector,
     connections: Connections,
+    origin: Origin,
     sleep: Option<Pin<Box<Sleep>>>,
     turn: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
@@ -58,26 +55,26 @@ impl Clock {
 }
 
 impl TokioRuntime {
-    pub(crate) fn new(clock: Clock, origin: Origin, trust: Arc<Trust>, connections: Connections) -> Self {
-        Self { clock, origin, trust, connections, sleep: None, turn: None }
+    pub(crate) fn new(connector: Connector, connections: Connections, origin: Origin) -> Self {
+        Self { connector, connections, origin, sleep: None, turn: None }
     }
 
     /// Leaves a connection to a later call
-    fn put(&self, id: AttemptId, tail: Option<Box<Tail>>) -> Action<AttemptId, Leased<TcpSocket>> {
+    fn put(&self, id: AttemptId, tail: Option<Box<Tail>>) -> Action<AttemptId, Carrier> {
         let connections = self.connections.clone();
         Action::Release(id, Box::new(move |connection| connections.put(connection, tail)))
     }
 }
 
 impl Runtime<Call> for TokioRuntime {
-    type Socket = Leased<TcpSocket>;
+    type Socket = Carrier;
 
     fn now(&self) -> Instant {
-        self.clock.now()
+        self.connector.clock.now()
     }
 
     fn poll_until(&mut self, at: Instant, cx: &mut Context<'_>) -> Poll<()> {
-        let at = self.clock.to_tokio(at);
+        let at = self.connector.clock.to_tokio(at);
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(at)));
         // An idle bound moves with every byte. The timer is left where it is when it only has to
         // fire later: it then fires early, and the driver arms it afresh.
@@ -107,10 +104,10 @@ impl Runtime<Call> for TokioRuntime {
         let _ = once.poll(cx);
     }
 
-    fn act(&mut self, command: Command) -> Action<AttemptId, Leased<TcpSocket>> {
+    fn act(&mut self, command: Command) -> Action<AttemptId, Carrier> {
         match command {
             Command::Connect(id) => {
-                let open = connect(self.origin.clone(), self.trust.clone());
+                let open = self.connector.clone().connect(self.origin.clone());
                 let connections = self.connections.clone();
                 Action::Open(id, Box::pin(connections.get(self.origin.clone(), id.may_be_reused(), open)))
             }

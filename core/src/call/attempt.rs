@@ -31,7 +31,7 @@ pub(super) struct Attempt {
     /// Bytes of the body at the front of the input, already out of their transfer coding
     pub(super) body_left: usize,
     /// What undoes the body's content coding, where it has one
-    pub(super) content: Option<Content>,
+    pub(super) content: Option<Box<Content>>,
     /// The response ended properly, with nothing after it, on a connection that may live on
     pub(super) reusable: bool,
     pub(super) record: AttemptRecord,
@@ -97,6 +97,7 @@ impl Attempt {
                 bytes_sent: 0,
                 bytes_received: 0,
                 events: 0,
+                malformed: 0,
                 deltas: 0,
                 largest_gap: Duration::ZERO,
                 reason: Reason::Done,
@@ -122,7 +123,7 @@ impl Attempt {
 
     /// Where the bytes of the body are read: the input, or what was decoded of it
     pub(super) fn body<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
-        self.content.as_ref().map_or(input, Content::buffer)
+        self.content.as_ref().map_or(input, |content| content.buffer())
     }
 
     pub(super) fn stream(&mut self) -> Option<&mut StreamBody> {

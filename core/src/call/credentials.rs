@@ -56,6 +56,16 @@ impl Credentials {
         Self(secrets)
     }
 
+    /// The credential in one more header field's value
+    pub(super) fn add(&mut self, value: &HeaderValue) {
+        if let Some(secret) = value.to_str().ok().map(|value| after(value, ' '))
+            && secret.len() >= Self::MIN_BYTES
+        {
+            let at = self.0.partition_point(|known| known.len() > secret.len());
+            self.0.insert(at, secret.to_owned());
+        }
+    }
+
     /// Blanks every credential in `text`
     pub(super) fn blank(&self, text: &mut String) {
         for secret in self.0.iter().filter(|secret| text.contains(secret.as_str())).collect::<Vec<_>>() {

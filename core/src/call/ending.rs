@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::{HeaderMap, StatusCode};
 
 use super::attempt::{Attempt, AttemptPhase, Transport};
 use super::clocks::stream_of;
@@ -12,6 +12,7 @@ use super::{Call, Inner, Pause};
 use crate::dialect::finish::{self, Ending as TurnEnding};
 use crate::dialect::provider_error;
 use crate::http1::{ResponseHead, Tail};
+use crate::machine::{FailureKind, IoFailure, ProxyRefusal, Stage};
 use crate::outcome::ProviderError;
 use crate::outcome::{
     AttemptRecord, Billing, CallError, Completion, Ending, ErrorKind, Note, Outcome, Phase, ProtocolError,
@@ -173,6 +174,11 @@ impl Call {
             return self
                 .end_attempt_with(ErrorKind::Protocol(ProtocolError::ContentType { content_type, snippet }));
         }
+        if self.request.forwarded && head.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+            let message = format!("the proxy answered {}", head.status);
+            let kind = FailureKind::Proxy(ProxyRefusal::AuthenticationRequired);
+            return self.end_attempt_with(ErrorKind::Proxy(IoFailure { stage: Stage::Proxy, kind, message }));
+        }
         self.request.credentials.blank_bytes(&mut body, !whole);
         let error = StatusError {
             status: head.status,
@@ -186,7 +192,11 @@ impl Call {
 
     /// The peer broke a protocol
     pub(super) fn broken(&mut self, error: ProtocolError) {
-        if self.has_terminal_state() && matches!(error, ProtocolError::Malformed { .. }) {
+        let is_malformed = matches!(error, ProtocolError::Malformed { .. });
+        if let Inner::Attempting(attempt) = &mut self.inner {
+            attempt.record.malformed += u64::from(is_malformed);
+        }
+        if self.has_terminal_state() && is_malformed {
             return self.timeline.note(Note::NoiseAfterEnd);
         }
         self.fail(ErrorKind::Protocol(error));
@@ -314,7 +324,7 @@ impl Call {
                 blank(&mut encoding);
                 unsupported.encoding = encoding.into();
             }
-            ErrorKind::Transport(failure) => blank(&mut failure.message),
+            ErrorKind::Transport(failure) | ErrorKind::Proxy(failure) => blank(&mut failure.message),
             ErrorKind::Timeout(_)
             | ErrorKind::Truncated(_)
             | ErrorKind::Empty
@@ -349,6 +359,7 @@ fn is_retryable(kind: &ErrorKind, headers: &HeaderMap) -> bool {
             Class::Retry
         }
         ErrorKind::Transport(_) | ErrorKind::Empty | ErrorKind::Truncated(_) => Class::Retry,
+        ErrorKind::Proxy(failure) => return class::proxy_class(failure.kind) == Class::Retry,
         ErrorKind::Timeout(_)
         | ErrorKind::Blocked { .. }
         | ErrorKind::Protocol(_)
@@ -365,7 +376,9 @@ fn is_retryable(kind: &ErrorKind, headers: &HeaderMap) -> bool {
 fn teardown_noise(kind: &ErrorKind) -> Option<Note> {
     match kind {
         ErrorKind::Timeout(_) => Some(Note::HeldOpen),
-        ErrorKind::Transport(_) | ErrorKind::Truncated(_) | ErrorKind::Empty => Some(Note::UncleanEnd),
+        ErrorKind::Transport(_) | ErrorKind::Proxy(_) | ErrorKind::Truncated(_) | ErrorKind::Empty => {
+            Some(Note::UncleanEnd)
+        }
         ErrorKind::Protocol(_) => Some(Note::NoiseAfterEnd),
         ErrorKind::Cancelled => Some(Note::CancelledAfterEnd),
         ErrorKind::Status(_) | ErrorKind::InBand(_) | ErrorKind::Blocked { .. } | ErrorKind::Consumer(_) => {
@@ -382,7 +395,7 @@ fn reason_of(kind: &ErrorKind) -> Reason {
         ErrorKind::Truncated(_) => Reason::Ended,
         ErrorKind::Empty => Reason::Empty,
         ErrorKind::Blocked { .. } => Reason::Blocked,
-        ErrorKind::Transport(failure) => Reason::Failed(failure.stage),
+        ErrorKind::Transport(failure) | ErrorKind::Proxy(failure) => Reason::Failed(failure.stage),
         ErrorKind::Protocol(_) => Reason::Protocol,
         ErrorKind::Cancelled => Reason::Cancelled,
         ErrorKind::Consumer(_) => Reason::Consumer,

@@ -42,6 +42,7 @@ use assembly::Assembly;
 use attempt::{Attempt, AttemptPhase, PeerEnd, Transport};
 pub use event::{AttemptId, CloseMode, Command, Fact, Item, State, Timer};
 pub use request::{Origin, Request, RequestBuilder, RequestError, Retries, Shape};
+pub(crate) use request::{host_and_port, in_brackets};
 use response::Delivery;
 
 /// What a call takes from the world outside, given once
@@ -320,7 +321,7 @@ impl Call {
     fn failed(&mut self, id: AttemptId, failure: IoFailure) -> Result<(), Misuse> {
         let Some(attempt) = self.live(id)? else { return Ok(()) };
         if !attempt.is_connected() {
-            self.fail(ErrorKind::Transport(failure));
+            self.fail(failure.into());
         } else if failure.stage == Stage::Write {
             // An answer may lie in the socket: a 413 before the reset that cut the upload short.
             attempt.write_failed.get_or_insert(failure);

@@ -5,12 +5,13 @@ use std::net::Ipv6Addr;
 
 use bytes::Bytes;
 use http::header::{self, HeaderName};
-use http::uri::{PathAndQuery, Scheme};
+use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use serde::Serialize;
 
 use super::credentials::{self, Credentials};
 use crate::config::{ConfigError, Overrides, RequestConfig};
+use crate::connect::Proxy;
 use crate::dialect::Dialect;
 use crate::http1::{self, RequestHead};
 
@@ -43,6 +44,8 @@ pub struct Request {
     pub(super) shape: Shape,
     pub(super) dialect: Option<Dialect>,
     pub(super) retries: Retries,
+    /// A proxy gets it and forwards it
+    pub(super) forwarded: bool,
     /// None where there are none, which is the usual case
     overrides: Option<Box<Overrides>>,
 }
@@ -98,11 +101,15 @@ impl Origin {
 
     /// Host and port as in a `Host` field: brackets around IPv6, no port where it is the scheme's own
     pub fn authority(&self) -> String {
-        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         match (self.tls, self.port) {
-            (true, 443) | (false, 80) => host,
-            (_, port) => format!("{host}:{port}"),
+            (true, 443) | (false, 80) => in_brackets(&self.host),
+            (_, _) => self.host_and_port(),
         }
+    }
+
+    /// Host and port, always both: brackets around IPv6
+    pub fn host_and_port(&self) -> String {
+        format!("{}:{}", in_brackets(&self.host), self.port)
     }
 }
 
@@ -110,12 +117,13 @@ impl Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.tls { "https" } else { "http" };
-        if self.host.contains(':') {
-            write!(f, "{scheme}://[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{scheme}://{}:{}", self.host, self.port)
-        }
+        write!(f, "{scheme}://{}", self.host_and_port())
     }
+}
+
+/// A host as it stands in a URL: an IPv6 address in brackets
+pub(crate) fn in_brackets(host: &str) -> String {
+    if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
 
 impl Request {
@@ -147,6 +155,33 @@ impl Request {
     /// What this call wants otherwise than the configuration in force
     pub fn overrides(&self) -> &Overrides {
         self.overrides.as_deref().unwrap_or(&Overrides::NONE)
+    }
+
+    /// The same request as an HTTP proxy has to get it that forwards it to an `http` origin
+    ///
+    /// Its target is the whole URL (RFC 9112 3.2.2), and it carries the proxy's credentials unless
+    /// `Proxy-Authorization` is set. An answer 407 to it is the proxy's. See
+    /// [`Proxies::route`](crate::connect::Proxies::route).
+    #[must_use]
+    pub fn forwarded_by(mut self, proxy: &Proxy) -> Self {
+        const FIELD: &[u8] = b"\r\nproxy-authorization: ";
+        let line_end = memchr::memchr(b'\r', &self.head).expect("a head has a request line");
+        let fields = &self.head[line_end..self.head.len() - 2];
+        let Self { method, origin, target, .. } = &self;
+        let mut head = format!("{method} http://{}{target} HTTP/1.1", origin.authority()).into_bytes();
+        head.extend_from_slice(fields);
+        if let Some(value) = proxy.authorization()
+            && memchr::memmem::find(fields, FIELD).is_none()
+        {
+            head.extend_from_slice(&FIELD[2..]);
+            head.extend_from_slice(value.as_bytes());
+            head.extend_from_slice(b"\r\n");
+            self.credentials.add(&value);
+        }
+        head.extend_from_slice(b"\r\n");
+        self.head = head.into();
+        self.forwarded = true;
+        self
     }
 }
 
@@ -185,6 +220,7 @@ impl RequestBuilder {
             shape: Shape::default(),
             dialect: None,
             retries: Retries::default(),
+            forwarded: false,
             overrides: None,
         });
         Self { request, headers: HeaderMap::new() }
@@ -345,29 +381,35 @@ fn parse_url(url: &str) -> Result<(Origin, PathAndQuery), RequestError> {
     if authority.as_str().contains('@') {
         return Err(RequestError::Url("it holds a user name or password; use a header instead"));
     }
+    let (host, port) = host_and_port(authority).map_err(RequestError::Url)?;
+    let port = port.unwrap_or(if tls { 443 } else { 80 });
+    let target = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
+    Ok((Origin { tls, host, port }, target))
+}
+
+/// The host of a URL in lower case, an IPv6 address without its brackets, and its port if it gives one
+///
+/// Errors: what is wrong with it.
+pub(crate) fn host_and_port(authority: &Authority) -> Result<(String, Option<u16>), &'static str> {
     let host = match authority.host().strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-        Some(address) => address
-            .parse::<Ipv6Addr>()
-            .map_err(|_| RequestError::Url("between the brackets is no IPv6 address"))?
-            .to_string(),
-        None if authority.host().is_empty() => return Err(RequestError::Url("it names no host")),
+        Some(address) => {
+            let address = address.parse::<Ipv6Addr>();
+            address.map_err(|_| "between the brackets is no IPv6 address")?.to_string()
+        }
+        None if authority.host().is_empty() => return Err("it names no host"),
         None => authority.host().to_ascii_lowercase(),
     };
     let port = match authority.as_str()[authority.host().len()..].strip_prefix(':') {
-        None if tls => 443,
-        None => 80,
+        None => None,
         // The parser of `u16` takes a plus sign.
-        Some(port) if port.starts_with('+') => {
-            return Err(RequestError::Url("the port is not a number up to 65535"));
-        }
+        Some(port) if port.starts_with('+') => return Err("the port is not a number up to 65535"),
         Some(port) => match port.parse() {
-            Ok(0) => return Err(RequestError::Url("port 0 cannot be connected to")),
-            Ok(port) => port,
-            Err(_) => return Err(RequestError::Url("the port is not a number up to 65535")),
+            Ok(0) => return Err("port 0 cannot be connected to"),
+            Ok(port) => Some(port),
+            Err(_) => return Err("the port is not a number up to 65535"),
         },
     };
-    let target = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
-    Ok((Origin { tls, host, port }, target))
+    Ok((host, port))
 }
 
 #[cfg(test)]
@@ -433,6 +475,21 @@ mod tests {
             .header("proxy-authorization", "DO-NOT-PRINT");
         assert!(!format!("{builder:?}").contains("DO-NOT-PRINT"));
         assert!(!format!("{:?}", builder.build()).contains("DO-NOT-PRINT"));
+    }
+
+    #[test]
+    fn a_proxy_gets_the_whole_url_and_its_own_credentials() {
+        let head = |request: Request| String::from_utf8(request.head.to_vec()).unwrap();
+        let request = Request::post("http://[::1]:8080/v1?a=b").body("{}").build().unwrap();
+        let proxy = Proxy::new("http://me:secret@proxy.test:3128").unwrap();
+        assert_eq!(
+            head(request.clone().forwarded_by(&proxy)),
+            "POST http://[::1]:8080/v1?a=b HTTP/1.1\r\nhost: [::1]:8080\r\n\
+             accept-encoding: identity\r\ncontent-length: 2\r\nproxy-authorization: Basic bWU6c2VjcmV0\r\n\r\n"
+        );
+        assert!(!format!("{:?}", request.forwarded_by(&proxy)).contains("bWU6"));
+        let own = Request::post("http://h").header("proxy-authorization", "Digest x").build().unwrap();
+        assert!(head(own.forwarded_by(&proxy)).contains("\r\nproxy-authorization: Digest x\r\n"));
     }
 
     #[test]

@@ -50,7 +50,7 @@ impl Call {
                 return Delivery::Nothing;
             }
         }
-        if attempt.body_left > 0 || attempt.content.as_ref().is_some_and(Content::has_more) {
+        if attempt.body_left > 0 || attempt.content.as_ref().is_some_and(|content| content.has_more()) {
             self.read_body(input, used);
             return Delivery::Nothing;
         }
@@ -99,7 +99,7 @@ impl Call {
             }
             return;
         }
-        let (body, range) = content.as_ref().map_or((input, here), Content::unread);
+        let (body, range) = content.as_ref().map_or((input, here), |content| content.unread());
         let room = |held: usize| (max_body_bytes - held).min(range.len());
         let too_large = || Err(ProtocolError::BodyTooLarge { limit: max_body_bytes });
         let (taken, result) = match phase {
@@ -169,7 +169,7 @@ impl Call {
         attempt.head = Some(head);
         let unsupported = match content {
             Ok(decoder) => {
-                attempt.content = decoder.map(Content::new);
+                attempt.content = decoder.map(|decoder| Box::new(Content::new(decoder)));
                 None
             }
             // The status of an error answer is news enough, whatever its body is packed in.
@@ -213,7 +213,7 @@ impl Call {
                 PeerEnd::Eof(_) => {
                     self.truncated("the transport closed before the end of the body".to_owned())
                 }
-                PeerEnd::Failed(failure) => self.fail(ErrorKind::Transport(failure)),
+                PeerEnd::Failed(failure) => self.fail(failure.into()),
             };
         };
         let ended = match end {
@@ -245,8 +245,8 @@ impl Call {
         }
         let Inner::Attempting(attempt) = &mut self.inner else { return };
         match (&attempt.phase, attempt.write_failed.take()) {
-            (AttemptPhase::Waiting, Some(cause)) => self.fail(ErrorKind::Transport(cause)),
-            _ => self.fail(ErrorKind::Transport(failure)),
+            (AttemptPhase::Waiting, Some(cause)) => self.fail(cause.into()),
+            _ => self.fail(failure.into()),
         }
     }
 
@@ -275,7 +275,7 @@ impl Call {
     /// The body has ended: by its framing, or by the end of a connection that delimits it
     fn body_ended(&mut self, proper: bool) {
         let Inner::Attempting(attempt) = &mut self.inner else { return };
-        match attempt.content.as_ref().map_or(Ok(()), Content::finish) {
+        match attempt.content.as_ref().map_or(Ok(()), |content| content.finish()) {
             Ok(()) => {}
             Err(error @ ContentError::Incomplete { .. }) => return self.truncated(error.to_string()),
             Err(error @ ContentError::Corrupt(_)) => return self.broken(error.into()),
@@ -347,7 +347,7 @@ impl Call {
         let Inner::Attempting(attempt) = &mut self.inner else { return Delivery::Nothing };
         let Attempt { phase, content, record, .. } = &mut **attempt;
         let AttemptPhase::Stream(stream) = phase else { return Delivery::Nothing };
-        let body = content.as_ref().map_or(input, Content::buffer);
+        let body = content.as_ref().map_or(input, |content| content.buffer());
         let (finding, data) = stream.finding(index, body);
         match self.assembly.absorb(finding, &stream.findings, data, max_body_bytes) {
             Ok(Absorbed::Delta) => {

@@ -13,7 +13,7 @@ use super::Turn;
 use crate::content::{ContentError, Unsupported};
 use crate::framing::FramingError;
 use crate::http1::Http1Error;
-use crate::machine::IoFailure;
+use crate::machine::{IoFailure, Stage};
 
 /// A call that failed: how, what it may have cost, and what came of it
 #[derive(Clone, Debug, thiserror::Error)]
@@ -58,6 +58,9 @@ pub enum ErrorKind {
     /// The connection could not be made, or broke
     #[error("the connection failed at stage {stage}: {0}", stage = .0.stage.name())]
     Transport(#[source] IoFailure),
+    /// A proxy could not be reached, refused, or failed; the stage is always [`Stage::Proxy`]
+    #[error("the way through the proxy failed: {0}")]
+    Proxy(#[source] IoFailure),
     /// The peer broke HTTP, SSE or JSON, or went past a size cap
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
@@ -80,9 +83,22 @@ impl ErrorKind {
             Self::Empty => "empty",
             Self::Blocked { .. } => "blocked",
             Self::Transport(_) => "transport",
+            Self::Proxy(_) => "proxy",
             Self::Protocol(_) => "protocol",
             Self::Cancelled => "cancelled",
             Self::Consumer(_) => "consumer",
+        }
+    }
+}
+
+/// A connection's failure: the proxy's at its stage, the transport's at every other
+impl From<IoFailure> for ErrorKind {
+    fn from(failure: IoFailure) -> Self {
+        match failure.stage {
+            Stage::Proxy => Self::Proxy(failure),
+            Stage::Resolve | Stage::Connect | Stage::Tls | Stage::Write | Stage::Read => {
+                Self::Transport(failure)
+            }
         }
     }
 }
@@ -333,7 +349,9 @@ impl Serialize for CallError {
             ErrorKind::InBand(provider) => out.serialize_entry("provider", provider)?,
             ErrorKind::Truncated(truncation) => out.serialize_entry("truncation", truncation)?,
             ErrorKind::Blocked { reason } => out.serialize_entry("reason", reason)?,
-            ErrorKind::Transport(failure) => out.serialize_entry("failure", failure)?,
+            ErrorKind::Transport(failure) | ErrorKind::Proxy(failure) => {
+                out.serialize_entry("failure", failure)?;
+            }
             ErrorKind::Empty | ErrorKind::Protocol(_) | ErrorKind::Cancelled | ErrorKind::Consumer(_) => {}
         }
         out.end()

@@ -164,8 +164,10 @@ pub struct AttemptRecord {
     pub bytes_sent: u64,
     /// Bytes that came
     pub bytes_received: u64,
-    /// Events of the stream
+    /// Events of the stream that could be read
     pub events: u64,
+    /// Events, or whole answers, that could not be read as what the dialect allows
+    pub malformed: u64,
     /// Deltas that reached the consumer
     pub deltas: u64,
     /// The longest gap between bytes of a stream, without the consumer's own time
@@ -374,6 +376,7 @@ mod tests {
             bytes_sent: 0,
             bytes_received: 0,
             events: 0,
+            malformed: 0,
             deltas: 0,
             largest_gap: Duration::ZERO,
             reason: Reason::Empty,

@@ -2,6 +2,7 @@
 
 use http::{HeaderMap, StatusCode};
 
+use crate::machine::{FailureKind, ProxyRefusal};
 use crate::outcome::ProviderError;
 
 /// What may be done about a failed attempt
@@ -23,6 +24,34 @@ pub fn status_class(status: StatusCode) -> Class {
         // 425: RFC 8470. 520 to 524: a proxy's word for its origin's failure. 529: Anthropic, overloaded.
         408 | 425 | 429 | 500 | 502 | 503 | 504 | 520..=524 | 529 => Class::Retry,
         _ => Class::Never,
+    }
+}
+
+/// The class of a failure on the way through a proxy: nothing was sent, so only hope decides
+///
+/// A proxy that cannot be reached may be back in a moment, and so may the origin that it could not
+/// reach. Credentials, its rules and its protocol stay as they are.
+pub fn proxy_class(kind: FailureKind) -> Class {
+    match kind {
+        FailureKind::Proxy(ProxyRefusal::Status(500..=599)) => Class::Retry,
+        FailureKind::Proxy(ProxyRefusal::Status(status)) => {
+            StatusCode::from_u16(status).map_or(Class::Never, status_class)
+        }
+        // General failure, network or host unreachable, connection refused, time to live expired
+        FailureKind::Proxy(ProxyRefusal::Socks(1 | 3..=6)) => Class::Retry,
+        FailureKind::Proxy(
+            ProxyRefusal::Socks(_)
+            | ProxyRefusal::AuthenticationRequired
+            | ProxyRefusal::Protocol
+            | ProxyRefusal::Unusable,
+        ) => Class::Never,
+        FailureKind::NotFound
+        | FailureKind::Refused
+        | FailureKind::Unreachable
+        | FailureKind::Reset
+        | FailureKind::Certificate
+        | FailureKind::Tls
+        | FailureKind::Other => Class::Retry,
     }
 }
 
@@ -184,6 +213,22 @@ mod tests {
     fn error(kind: &str, code: &str) -> ProviderError {
         let word = |word: &str| (!word.is_empty()).then(|| word.to_owned());
         ProviderError { kind: word(kind), code: word(code), ..ProviderError::default() }
+    }
+
+    #[test]
+    fn l08_what_a_proxy_says() {
+        use ProxyRefusal::{AuthenticationRequired, Protocol, Socks, Status, Unusable};
+        let class = |refusal| proxy_class(FailureKind::Proxy(refusal));
+        for retried in [500, 501, 502, 503, 504, 511, 599, 408, 429].map(Status) {
+            assert_eq!(class(retried), Class::Retry, "{retried:?}");
+        }
+        for refused in [302, 400, 401, 403, 404, 405, 600].map(Status) {
+            assert_eq!(class(refused), Class::Never, "{refused:?}");
+        }
+        assert_eq!([1, 3, 4, 5, 6].map(|code| class(Socks(code))), [Class::Retry; 5]);
+        assert_eq!([2, 7, 8, 9, 255].map(|code| class(Socks(code))), [Class::Never; 5]);
+        assert_eq!([AuthenticationRequired, Protocol, Unusable].map(class), [Class::Never; 3]);
+        assert_eq!(proxy_class(FailureKind::Refused), Class::Retry);
     }
 
     #[test]

@@ -20,12 +20,15 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `play` | [`Sim`]: the driver in virtual time |
+//! | `replay` | [`replay()`]: a call against an answer that is there already |
 //! | `server` | the scripted server, step by step |
 //! | `observed` | what came of a call, in the terms of scenarios |
 
 mod observed;
 mod play;
+mod replay;
 mod server;
 
 pub use observed::{Played, observed, request};
 pub use play::{MAX_EVENTS, Sim, Split};
+pub use replay::{Arrival, Endless, Source, replay};

@@ -119,6 +119,7 @@ fn end(outcome: &Outcome) -> End {
         ErrorKind::Empty => End::Empty,
         ErrorKind::Blocked { .. } => End::Blocked,
         ErrorKind::Transport(_) => End::Transport,
+        ErrorKind::Proxy(_) => End::Proxy,
         ErrorKind::Protocol(_) => End::Protocol,
         ErrorKind::Cancelled => End::Cancelled,
         ErrorKind::Consumer(_) => End::Consumer,

@@ -118,6 +118,7 @@ fn kind(kind: &ErrorKind) -> String {
         ErrorKind::Transport(IoFailure { stage, kind, .. }) => {
             format!("transport({} {kind:?})", stage.name())
         }
+        ErrorKind::Proxy(IoFailure { kind, .. }) => format!("proxy({kind:?})"),
         ErrorKind::Protocol(ProtocolError::Malformed { .. }) => "protocol(malformed)".to_owned(),
         other => other.name().to_owned(),
     }

@@ -1,11 +1,16 @@
 //! L: connecting, TLS, DNS, headers.
 
+use std::net::SocketAddr;
+use std::time::Duration;
+
 use http::header::LOCATION;
 use steadfast::call::{Command, Request, RequestBuilder, RequestError, Timer};
 use steadfast::config::Overrides;
+use steadfast::connect::{HappyEyeballs, Next, Proxy, Tunnel};
 use steadfast::dialect::Dialect;
-use steadfast::machine::{Event, FailureKind, IoFailure, Stage};
+use steadfast::machine::{Event, FailureKind, IoFailure, ProxyRefusal, Stage};
 use steadfast::outcome::{Billing, ErrorKind, Outcome};
+use steadfast::time::Instant;
 use steadfast_tests::corpus::events::{D, c, f};
 use steadfast_tests::corpus::{Answer, Case, End, HEAD, Ran};
 use steadfast_tests::hand::{Hand, Steps};
@@ -102,6 +107,109 @@ fn l03_name_look_up_counts_against_the_connect_limit_and_the_deadline() {
     let overrides = Overrides::new().connect_timeout(2.0).total_deadline(1.0);
     let hand = Hand::start(request(Request::post("http://api.example/v1").overrides(overrides)));
     assert_eq!(hand.deadline, Some((1.0, Timer::Deadline)));
+}
+
+/// The race as a driver runs it, in virtual time: connected when, and to which address
+///
+/// `answers` tells for each address after how many milliseconds it answers or fails, if ever.
+fn race(answers: &[(&str, Option<(u64, bool)>)], limit: u64) -> Option<(u64, SocketAddr)> {
+    let answers = answers.iter().map(|(text, answer)| (text.parse().expect("an address"), *answer));
+    let answers: Vec<(SocketAddr, _)> = answers.collect();
+    let mut race = HappyEyeballs::new(answers.iter().map(|(address, _)| *address));
+    let at = |ms: u64| Instant::ORIGIN + Duration::from_millis(ms);
+    let mut running: Vec<(u64, SocketAddr, bool)> = Vec::new();
+    for now in 0..limit {
+        while let Some(first) = running.iter().position(|(due, ..)| *due == now) {
+            let (_, address, is_open) = running.swap_remove(first);
+            if is_open {
+                return Some((now, address));
+            }
+            let (kind, message) = (FailureKind::Refused, "refused".to_owned());
+            race.failed(address, IoFailure { stage: Stage::Connect, kind, message });
+        }
+        loop {
+            match race.next(at(now)) {
+                Next::Wait(_) => break,
+                Next::Failed(_) => return None,
+                Next::Connect(address) => {
+                    let (_, answer) =
+                        answers.iter().find(|(known, _)| *known == address).expect("one of them");
+                    running.extend(answer.map(|(after, is_open)| (now + after, address, is_open)));
+                }
+            }
+        }
+    }
+    None
+}
+
+#[test]
+fn l04_ipv6_path_swallows_packets() {
+    let (ipv6, ipv4) = ("[2001:db8::1]:443", "203.0.113.5:443");
+    let connected = |at: u64, address: &str| Some((at, address.parse().expect("an address")));
+    let lost = None;
+    let in_90_ms = Some((90, true));
+    assert_eq!(race(&[(ipv6, lost), (ipv4, in_90_ms)], 10_000), connected(340, ipv4));
+    assert_eq!(race(&[(ipv4, in_90_ms), (ipv6, lost)], 10_000), connected(90, ipv4));
+    // The first one kept: a slower IPv6 that still answers first wins.
+    assert_eq!(race(&[(ipv6, Some((300, true))), (ipv4, in_90_ms)], 10_000), connected(300, ipv6));
+    // A failure is not waited out.
+    assert_eq!(race(&[(ipv6, Some((5, false))), (ipv4, in_90_ms)], 10_000), connected(95, ipv4));
+    // Many lost IPv6 addresses do not put IPv4 off.
+    let many: Vec<String> = (1..=9).map(|n| format!("[2001:db8::{n}]:443")).collect();
+    let mut many: Vec<(&str, Option<(u64, bool)>)> = many.iter().map(|text| (text.as_str(), lost)).collect();
+    many.push((ipv4, in_90_ms));
+    assert_eq!(race(&many, 10_000), connected(340, ipv4));
+    assert_eq!(race(&[(ipv6, lost), (ipv4, lost)], 10_000), None);
+}
+
+/// What a proxy's answer to CONNECT makes of a call: its end, after how many attempts, or the bytes
+/// of the tunnel
+fn connect(answer: &str) -> Result<String, (ErrorKind, Billing, usize)> {
+    let url = "https://api.example.com/v1";
+    let proxy = Proxy::new("http://proxy.example:3128").expect("a proxy");
+    let mut hand = Hand::start(request(Request::post(url)));
+    loop {
+        let id = hand.connection.expect("an attempt");
+        let now =
+            hand.deadline.map_or(0.0, |(due, timer)| if timer == Timer::Connect { due - 9.0 } else { 0.0 });
+        let mut tunnel = Tunnel::new(&proxy, request(Request::post(url)).origin()).expect("a tunnel");
+        assert!(tunnel.outgoing().starts_with(b"CONNECT api.example.com:443 HTTP/1.1\r\n"));
+        tunnel.sent(tunnel.outgoing().len());
+        match tunnel.received(answer.as_bytes()) {
+            Ok(used) => {
+                assert!(tunnel.is_open());
+                return Ok(answer[used..].to_owned());
+            }
+            Err(failure) => {
+                if let Some(outcome) = hand.feed(now, Event::Failed(id, failure)).outcome {
+                    let attempts = outcome.timeline.attempt_count();
+                    let error = outcome.result.expect_err("a failure");
+                    return Err((error.kind, error.billing, attempts as usize));
+                }
+                slept(&mut hand);
+            }
+        }
+    }
+}
+
+#[test]
+fn l08_a_proxy_refuses_connect() {
+    let proxy = |refusal, message: &str| {
+        let kind = FailureKind::Proxy(refusal);
+        ErrorKind::Proxy(IoFailure { stage: Stage::Proxy, kind, message: message.to_owned() })
+    };
+    let asked = proxy(
+        ProxyRefusal::AuthenticationRequired,
+        "the proxy answered CONNECT with 407 Proxy Authentication Required",
+    );
+    let answer = "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(connect(answer), Err((asked, Billing::NotSent, 1)));
+    let gateway = proxy(ProxyRefusal::Status(502), "the proxy answered CONNECT with 502 Bad Gateway");
+    let answer =
+        "HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\nContent-Length: 15\r\n\r\n<html>x</html>\n";
+    assert_eq!(connect(answer), Err((gateway, Billing::NotSent, 3)));
+    let answer = "HTTP/1.1 200 Connection established\r\nContent-Length: 5\r\n\r\n\x16\x03\x03 and more";
+    assert_eq!(connect(answer), Ok("\x16\x03\x03 and more".to_owned()));
 }
 
 #[test]

@@ -23,12 +23,7 @@ const AREAS: &[(char, &str)] = &[
 /// Cases of these areas that cannot be shown in full yet, and what each waits for
 ///
 /// What can be shown at the layers that there are has its test all the same.
-const TO_COME: &[(&str, &str)] = &[
-    ("B18", "the connection pool"),
-    ("J14", "the connection pool"),
-    ("L04", "Happy Eyeballs"),
-    ("L08", "proxies"),
-];
+const TO_COME: &[(&str, &str)] = &[("B18", "the connection pool"), ("J14", "the connection pool")];
 
 /// The page of choices, with a row for each case that leaves one
 const POLICIES: &str = include_str!("../../../core/src/policies.md");

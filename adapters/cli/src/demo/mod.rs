@@ -5,13 +5,11 @@
 //! | `play` | one scenario: its server, its calls, and where they differ from what the file says |
 //! | `driver` | what a driver has to do in a scenario |
 //! | `on_tokio` | the driver on tokio |
-//! | `observed` | an outcome in the terms of scenarios |
 //! | `table` | the results for people |
 //! | `json` | the results for programs |
 
 mod driver;
 mod json;
-mod observed;
 mod on_tokio;
 mod play;
 mod table;

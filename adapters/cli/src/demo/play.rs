@@ -6,10 +6,10 @@ use serde::Serialize;
 use steadfast::config::Overrides;
 use steadfast_mock::Mock;
 use steadfast_scenario::{Dialect, Mismatch, Observed, Scenario, Shape, Tally};
+use steadfast_sim::observed;
 use steadfast_tokio::{Outcome, Request};
 
 use super::driver::{Driver, Part};
-use super::observed::observed;
 use crate::provider::Provider;
 
 /// So long the server has to see what it must have seen; it learns of a close later than the caller
@@ -97,7 +97,7 @@ impl Played {
         (self.seen, self.late) = (recorded.tally(), recorded.late());
         self.differ(None, seen.check(&self.seen));
         for (number, ended) in ended.into_iter().enumerate() {
-            let observed = observed(&ended);
+            let observed = observed(&ended.outcome, ended.elapsed, ended.turn_at);
             let call = u32::try_from(number).unwrap_or(u32::MAX);
             self.differ(Some(number), self.scenario.check(call, &observed, *tolerance));
             self.calls.push((observed, ended.outcome));

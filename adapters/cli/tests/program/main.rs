@@ -2,6 +2,9 @@
 
 mod call;
 mod command_line;
+mod decode;
 mod demo;
 mod mock;
+mod proxy;
+mod recorded;
 mod support;

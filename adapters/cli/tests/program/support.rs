@@ -1,6 +1,6 @@
 //! The program, run as a process against scripted servers.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ pub(crate) fn steadfast(arguments: &[&str]) -> Command {
 }
 
 /// What a run of the program came to
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
@@ -54,6 +54,14 @@ pub(crate) fn await_text(pipe: &mut impl Read, text: &str) {
         assert_eq!(pipe.read(&mut byte).expect("a pipe"), 1, "it ended with {read:?}");
         read.extend(byte);
     }
+}
+
+/// What `decode` with these arguments makes of `input`, given on stdin
+pub(crate) fn decode(arguments: &[&str], input: &[u8]) -> Ran {
+    let mut child = spawn(steadfast(&["decode"]).args(arguments).arg("-").stdin(Stdio::piped()));
+    // One that does not like its arguments does not read.
+    _ = child.stdin.take().expect("a pipe").write_all(input);
+    finish(child)
 }
 
 /// Sends a signal, such as `INT`

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use socket2::{Domain, Socket, Type};
 
 /// No wait of these tests is meant to take so long
 pub(crate) const CAP: Duration = Duration::from_secs(60);
@@ -42,6 +43,10 @@ impl Server {
         self.0.local_addr().expect("a bound address").port()
     }
 
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.0.local_addr().expect("a bound address")
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port())
     }
@@ -67,6 +72,41 @@ impl Server {
             Err(error) if error.kind() == ErrorKind::WouldBlock => false,
             Err(error) => panic!("{error}"),
         }
+    }
+}
+
+/// A bound address where no connection comes about, for as long as it lives
+pub(crate) struct BlackHole {
+    socket: Socket,
+    /// Fill the backlog
+    _waiting: Vec<Socket>,
+}
+
+impl BlackHole {
+    /// One that swallows packets: its backlog is full
+    pub(crate) fn start_on(address: IpAddr) -> Self {
+        let mut hole = Self::refusing(address);
+        hole.socket.listen(0).expect("a listener");
+        let waiting = || {
+            let socket = Socket::new(Domain::for_address(hole.address()), Type::STREAM, None)?;
+            let connected = socket.connect_timeout(&hole.address().into(), Duration::from_millis(100));
+            connected.map(|()| socket)
+        };
+        hole._waiting = std::iter::from_fn(|| waiting().ok()).take(16).collect();
+        assert!(hole._waiting.len() < 16, "it is still open");
+        hole
+    }
+
+    /// One that refuses: nobody listens
+    pub(crate) fn refusing(address: IpAddr) -> Self {
+        let address = SocketAddr::new(address, 0);
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).expect("a socket");
+        socket.bind(&address.into()).expect("a free port");
+        Self { socket, _waiting: Vec::new() }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.socket.local_addr().expect("a bound address").as_socket().expect("an IP address")
     }
 }
 

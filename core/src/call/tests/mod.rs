@@ -20,6 +20,7 @@ mod connect;
 mod drops;
 mod facts;
 mod misuse;
+mod proxy;
 mod refused;
 mod retries;
 mod reuse;

@@ -260,6 +260,8 @@ fn data_that_cannot_be_read_is_a_fault() {
         other => panic!("{other:?}"),
     }
     assert_eq!((play.outcome().turn().text(), play.attempts_at().len()), ("Hi", 1));
+    let attempt = &play.outcome().timeline.attempts[0];
+    assert_eq!((attempt.events, attempt.malformed), (1, 1));
 }
 
 #[test]

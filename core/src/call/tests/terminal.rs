@@ -57,11 +57,13 @@ fn a_turn_that_is_whole_survives_every_teardown() {
 }
 
 #[test]
-fn what_cannot_be_read_after_the_marker_is_only_noted() {
+fn what_cannot_be_read_after_the_marker_is_only_noted_and_counted() {
     let mut play = marked(Dialect::OpenAiChat, Overrides::new());
-    play.at(400).receive(chunk("data: {\"choices\":[{\"delta\":{\"content\":\"lost\"}}\n\ndata: [DONE]\n\n"));
+    play.at(400).receive(chunk("data: {\"choices\":[{\"delta\":{\"content\":\"lost\"}}\n\ndata: more\n\n"));
+    play.receive(chunk("data: [DONE]\n\n"));
     assert_eq!((play.completion().turn.text(), play.ended_at()), ("Hi", ms(400)));
     assert_eq!(play.outcome().timeline.notes, [Note::NoiseAfterEnd]);
+    assert_eq!(play.outcome().timeline.attempts[0].malformed, 2);
 }
 
 #[test]
