@@ -137,6 +137,10 @@ pub enum Event<'e, M: Machine> {
     Cancel,
     /// A connection asked for is open, through name look-up, TCP, proxy and TLS
     Connected(M::Link),
+    /// A connection asked for is one that an earlier exchange left open
+    ///
+    /// It may have ended meanwhile without a sign, and so is given up for less than a new one.
+    Reused(M::Link),
     /// The connection took so many bytes of [`Machine::outgoing`]
     Sent(M::Link, usize),
     /// Bytes came
@@ -157,6 +161,7 @@ impl<M: Machine> fmt::Debug for Event<'_, M> {
             Event::Taken => f.write_str("Taken"),
             Event::Cancel => f.write_str("Cancel"),
             Event::Connected(link) => write!(f, "Connected({link:?})"),
+            Event::Reused(link) => write!(f, "Reused({link:?})"),
             Event::Sent(link, n) => write!(f, "Sent({link:?}, {n})"),
             Event::Received(link, bytes) => write!(f, "Received({link:?}, {} bytes)", bytes.len()),
             Event::Eof(link, ended) => write!(f, "Eof({link:?}, {ended:?})"),
@@ -399,7 +404,7 @@ pub enum Misuse {
     #[error("that connection was never asked for: pass the id that came with the Connect command")]
     UnknownLink,
     /// A connection was used before it was reported open
-    #[error("that connection is not open yet: feed Event::Connected before Sent, Received or Eof")]
+    #[error("that connection is not open yet: feed Event::Connected or Reused before Sent, Received or Eof")]
     NotConnected,
     /// More bytes were reported as sent than there were to send
     #[error(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
 
-use super::attempt::{Attempt, AttemptPhase};
+use super::attempt::{Attempt, AttemptPhase, Transport};
 use super::clocks::stream_of;
 use super::credentials::Credentials;
 use super::event::CloseMode;
@@ -12,7 +12,7 @@ use super::request::Retries;
 use super::{Call, Inner, Pause};
 use crate::dialect::finish::{self, Ending as TurnEnding};
 use crate::dialect::provider_error;
-use crate::http1::ResponseHead;
+use crate::http1::{ResponseHead, Tail};
 use crate::machine::{FailureKind, IoFailure, ProxyRefusal, Stage};
 use crate::outcome::ProviderError;
 use crate::outcome::{
@@ -39,12 +39,19 @@ impl Call {
 
     /// As [`Call::fail`], where the failure is the last word on its attempt
     fn end_attempt_with(&mut self, mut kind: ErrorKind) {
+        let stale = self.is_stale(&kind);
+        if stale == Some(Stale::Untouched) && self.spent().is_none() {
+            return self.replace_connection(reason_of(&kind));
+        }
         let head = self.end_attempt(reason_of(&kind));
         self.blank_credentials(&mut kind);
         let retry_after = head.as_ref().and_then(|head| {
             retry_after::parse(&head.headers, self.unix_at_origin + self.now.since_origin())
         });
         let headers = head.map(|head| head.headers).unwrap_or_default();
+        if stale.is_some() && self.may_retry(&kind, &headers) && self.spent().is_none() {
+            return self.start_attempt();
+        }
         match self.pause(&kind, &headers, retry_after) {
             Some(pause) => {
                 self.assembly = Default::default();
@@ -59,6 +66,36 @@ impl Call {
         }
     }
 
+    /// Whether the present attempt fails because its connection was dead before it began (rule RTY-6)
+    fn is_stale(&self, kind: &ErrorKind) -> Option<Stale> {
+        let Inner::Attempting(attempt) = &self.inner else { return None };
+        let unanswered = matches!(attempt.phase, AttemptPhase::Waiting) && attempt.record.bytes_received == 0;
+        if !(attempt.record.reused && unanswered && matches!(kind, ErrorKind::Transport(_))) {
+            return None;
+        }
+        Some(if attempt.sent == 0 { Stale::Untouched } else { Stale::WrittenTo })
+    }
+
+    /// Goes on with the present attempt on a new connection: not one byte was written to this one
+    pub(super) fn replace_connection(&mut self, reason: Reason) {
+        let Inner::Attempting(attempt) = &self.inner else { return };
+        let began = attempt.began;
+        self.close = Some((attempt.id, CloseMode::Abort));
+        self.span(reason);
+        self.timeline.note(Note::StaleConnection);
+        self.begin_attempt(Some(began));
+    }
+
+    /// Whether the rules allow another attempt, its pause aside
+    fn may_retry(&self, kind: &ErrorKind, headers: &HeaderMap) -> bool {
+        let is_allowed = match self.request.retries {
+            Retries::Allowed => self.billing < Billing::Delivered,
+            Retries::UnlessBilled => self.billing < Billing::MaybeBilled,
+            Retries::Never => false,
+        };
+        is_allowed && self.attempts_made < self.config.max_attempts().get() && is_retryable(kind, headers)
+    }
+
     /// How long to pause before another attempt; `None` where there is none
     fn pause(
         &mut self,
@@ -66,15 +103,7 @@ impl Call {
         headers: &HeaderMap,
         retry_after: Option<Duration>,
     ) -> Option<Duration> {
-        let may_retry = match self.request.retries {
-            Retries::Allowed => self.billing < Billing::Delivered,
-            Retries::UnlessBilled => self.billing < Billing::MaybeBilled,
-            Retries::Never => false,
-        };
-        if !may_retry
-            || self.attempts_made >= self.config.max_attempts().get()
-            || !is_retryable(kind, headers)
-        {
+        if !self.may_retry(kind, headers) {
             return None;
         }
         if let (Some(asked), Some(most)) = (retry_after, self.config.max_retry_after().limit())
@@ -202,8 +231,10 @@ impl Call {
 
     /// Closes the attempt or pause, if there is one, and returns the head of its response
     fn end_attempt(&mut self, reason: Reason) -> Option<ResponseHead> {
-        if self.connect.take().is_some() {
-            // No connection was asked for yet, so there is none to close, and no attempt was made.
+        // A connection that was not asked for yet need not be closed.
+        let was_asked_for = self.connect.take().is_none();
+        let was_made = matches!(&self.inner, Inner::Attempting(attempt) if attempt.is_replacement);
+        if !was_asked_for && !was_made {
             self.attempts_made -= 1;
             self.inner = Inner::Idle;
             return None;
@@ -212,13 +243,23 @@ impl Call {
         let whole = self.request.head.len() + self.request.body.len();
         match std::mem::replace(&mut self.inner, Inner::Idle) {
             Inner::Attempting(attempt) => {
-                let mode = if attempt.reusable && attempt.sent == whole && attempt.write_failed.is_none() {
-                    CloseMode::Keep
-                } else {
-                    CloseMode::Abort
+                let is_whole =
+                    attempt.sent == whole && attempt.write_failed.is_none() && attempt.peer_end.is_none();
+                let Attempt { id, head, record, http, body_left, reusable, .. } = *attempt;
+                let mode = match (reason, http) {
+                    _ if !is_whole => CloseMode::Abort,
+                    _ if reusable => CloseMode::Keep,
+                    // The call ends before its message.
+                    (Reason::Sentinel, Transport::Http1(http)) => {
+                        let until = self.now.after(self.config.after_sentinel());
+                        let tail = Tail::new(http, body_left, until);
+                        tail.map_or(CloseMode::Abort, |tail| CloseMode::Finish(Box::new(tail)))
+                    }
+                    _ => CloseMode::Abort,
                 };
-                self.close = Some((attempt.id, mode));
-                let Attempt { head, record, .. } = *attempt;
+                if was_asked_for {
+                    self.close = Some((id, mode));
+                }
                 self.timeline.attempt(AttemptRecord { ended: self.now, reason, ..record });
                 head
             }
@@ -313,7 +354,16 @@ fn blank_words(turn: &mut Turn, credentials: &Credentials) {
     }
 }
 
-/// Whether another attempt may mend this (rule RTY-1); the gates before it are in [`Call::pause`]
+/// How far a request had come on a connection that was dead before it
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stale {
+    /// Not one byte was written
+    Untouched,
+    /// It went out, at least in part
+    WrittenTo,
+}
+
+/// Whether another attempt may mend this (rule RTY-1); the gates before it are in [`Call::may_retry`]
 ///
 /// `headers` are those of the response, if one came. What it says about retries holds for whatever
 /// then became of it, but for a hard quota and for what no attempt can mend.

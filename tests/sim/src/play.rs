@@ -309,7 +309,7 @@ impl Play<'_, '_> {
 
     fn act(&mut self, commands: Vec<Command>) {
         for command in commands {
-            self.commands.push((self.consumer.now, command));
+            self.commands.push((self.consumer.now, command.clone()));
             match command {
                 Command::Connect(id) => self.connects.push(id),
                 Command::Close(id, _) => {
