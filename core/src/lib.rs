@@ -18,6 +18,7 @@
 //! | [`framing`] | bytes of a body to events |
 //! | [`content`] | compressed bodies to bytes |
 //! | [`http1`] | HTTP/1.1 over bytes |
+//! | [`pool`] | which connection carries the next request, and when an idle one is closed |
 //! | [`time`] | points in time and bounds, never a clock |
 //! | [`policies`] | what is done where the field differs, and why |
 //!
@@ -104,5 +105,6 @@ pub mod machine;
 pub mod outcome;
 #[doc = include_str!("policies.md")]
 pub mod policies {}
+pub mod pool;
 pub mod retry;
 pub mod time;

@@ -17,6 +17,27 @@
 //!   Deadlines are derived from the state; a machine never asks for a wake-up.
 //! - Parsing is lazy: one call of `next` yields at most one item. A consumer that stops calling is
 //!   back-pressure, and dropping a `Drain` early loses nothing: what was not parsed is kept.
+//! # What a driver owes the machine
+//!
+//! 1. Drain to [`Step::Wait`] or [`Step::Done`] after every event. Start what [`Step::Do`] says and do
+//!    not await it: writes, connects and closes go on while the machine decides other things.
+//! 2. Read only where [`Wait::io`] asks for it: the rest is the back-pressure. Read before writing,
+//!    so that an answer to a request that is still going out is seen.
+//! 3. Where [`Wait::taken`] is set, report [`Event::Taken`] once the consumer asks for more, and
+//!    nothing that arrived before that.
+//! 4. Compare the clock with the deadline before sleeping, and at each `Wait`. *Arrived beats
+//!    expired*: when a deadline is due, look at every connection once more, past any readiness that is
+//!    remembered from before, and feed what is there.
+//! 5. *One look, then the clock*: if the same timer is due after that look, report
+//!    [`Event::Elapsed`], even if the look brought data, and even if `Taken` came in between. Or a
+//!    peer that never stops sending would starve the timer.
+//! 6. A caller's cancel goes before everything else that is to be told.
+//! 7. Report a failed write by [`Event::Failed`] with [`Stage::Write`] and read on: the answer may lie
+//!    in the socket already. An end or a failed read is the last thing told of a connection.
+//! 8. Instants never go back. One origin for the life of the machine.
+//!
+//! # What the machine promises
+//!
 //! - Progress law: after [`Event::Elapsed`] at `now`, the next deadline is later than `now`, or the
 //!   state has changed.
 
@@ -116,6 +137,10 @@ pub enum Event<'e, M: Machine> {
     Cancel,
     /// A connection asked for is open, through name look-up, TCP, proxy and TLS
     Connected(M::Link),
+    /// A connection asked for is one that an earlier exchange left open
+    ///
+    /// It may have ended meanwhile without a sign, and so is given up for less than a new one.
+    Reused(M::Link),
     /// The connection took so many bytes of [`Machine::outgoing`]
     Sent(M::Link, usize),
     /// Bytes came
@@ -136,6 +161,7 @@ impl<M: Machine> fmt::Debug for Event<'_, M> {
             Event::Taken => f.write_str("Taken"),
             Event::Cancel => f.write_str("Cancel"),
             Event::Connected(link) => write!(f, "Connected({link:?})"),
+            Event::Reused(link) => write!(f, "Reused({link:?})"),
             Event::Sent(link, n) => write!(f, "Sent({link:?}, {n})"),
             Event::Received(link, bytes) => write!(f, "Received({link:?}, {} bytes)", bytes.len()),
             Event::Eof(link, ended) => write!(f, "Eof({link:?}, {ended:?})"),
@@ -378,7 +404,7 @@ pub enum Misuse {
     #[error("that connection was never asked for: pass the id that came with the Connect command")]
     UnknownLink,
     /// A connection was used before it was reported open
-    #[error("that connection is not open yet: feed Event::Connected before Sent, Received or Eof")]
+    #[error("that connection is not open yet: feed Event::Connected or Reused before Sent, Received or Eof")]
     NotConnected,
     /// More bytes were reported as sent than there were to send
     #[error(

@@ -73,9 +73,25 @@ impl Hand {
     pub fn open_and_read(&mut self, seconds: f64) -> (AttemptId, Vec<u8>) {
         let id = self.connection.expect("a connection asked for");
         self.feed(seconds, Event::Connected(id));
+        (id, self.write(id, seconds))
+    }
+
+    /// The connection asked for last is one that an earlier call left, and takes the whole request
+    ///
+    /// # Panics
+    ///
+    /// If none was asked for.
+    pub fn reuse(&mut self, seconds: f64) -> AttemptId {
+        let id = self.connection.expect("a connection asked for");
+        self.feed(seconds, Event::Reused(id));
+        self.write(id, seconds);
+        id
+    }
+
+    fn write(&mut self, id: AttemptId, seconds: f64) -> Vec<u8> {
         let sent = self.call.outgoing(id).concat();
         self.feed(seconds, Event::Sent(id, sent.len()));
-        (id, sent)
+        sent
     }
 
     /// Feeds one event and takes every step that it leads to; the consumer is not back by that

@@ -40,6 +40,8 @@ pub enum Ask {
 pub struct Connection<S> {
     socket: S,
     tls: Option<Box<Tls>>,
+    /// It has carried an exchange before this one
+    is_reused: bool,
 }
 
 struct Tls {
@@ -65,18 +67,34 @@ pub enum Read {
 impl<S: Socket> Connection<S> {
     /// A connection without TLS
     pub fn plain(socket: S) -> Self {
-        Self { socket, tls: None }
+        Self { socket, tls: None, is_reused: false }
     }
 
     /// A connection whose first bytes are a TLS handshake; see [`crate::Handshake`]
     pub(crate) fn secure(socket: S, client: TlsClient) -> Self {
         let tls = Tls { client, cipher: Vec::new(), taken: 0, ended: false, write_failed: None };
-        Self { socket, tls: Some(Box::new(tls)) }
+        Self { socket, tls: Some(Box::new(tls)), is_reused: false }
     }
 
     /// The socket under it
     pub fn socket(&self) -> &S {
         &self.socket
+    }
+
+    /// The same connection over another socket, made of the one under it
+    pub fn map_socket<T>(self, map: impl FnOnce(S) -> T) -> Connection<T> {
+        Connection { socket: map(self.socket), tls: self.tls, is_reused: self.is_reused }
+    }
+
+    /// Whether it has carried an exchange before
+    pub fn is_reused(&self) -> bool {
+        self.is_reused
+    }
+
+    /// Its exchange is over
+    pub(crate) fn exchanged(mut self) -> Self {
+        self.is_reused = true;
+        self
     }
 
     /// Reads plain bytes: all that one read of the socket brings, as far as `buffer` has room

@@ -46,7 +46,12 @@ pub enum Action<L, S> {
     Open(L, Opening<S>),
     /// Close it
     Close(L),
+    /// Leave it to this, open as it is, for a later exchange
+    Release(L, Release<S>),
 }
+
+/// What takes a connection back whose exchange is over
+pub type Release<S> = Box<dyn FnOnce(Connection<S>) + Send>;
 
 /// What a poll of the driver came to
 #[derive(Debug)]
@@ -66,8 +71,10 @@ pub struct Driver<M: Machine, R: Runtime<M>> {
     machine: M,
     runtime: R,
     links: Vec<(M::Link, Link<R::Socket>)>,
-    /// The deadline that was due when the sockets were last looked at for its sake
-    looked: Option<(Instant, M::Timer)>,
+    /// The timer that is due and for whose sake the sockets have been looked at
+    ///
+    /// Not its deadline: that may move by the consumer's own time, and is due all the same.
+    looked: Option<M::Timer>,
 }
 
 enum Link<S> {
@@ -127,11 +134,12 @@ impl<M: Machine, R: Runtime<M>> Driver<M, R> {
                 Stop::Wait(wait) => wait,
             };
             let now = runtime.now();
-            let due = wait.deadline.filter(|(at, _)| *at <= now);
+            let due = wait.deadline.filter(|(at, _)| *at <= now).map(|(_, timer)| timer);
             let event = if wait.taken {
                 // Whoever polls is the consumer, so it is back.
                 Event::Taken
             } else if due.is_none() {
+                *looked = None;
                 match look(machine, links, wait.io, Ask::Reactor, cx, buffer) {
                     Some(event) => event,
                     None => {
@@ -143,6 +151,7 @@ impl<M: Machine, R: Runtime<M>> Driver<M, R> {
                 }
             } else if *looked == due {
                 // One look, then the clock: endless pings must not starve a timer.
+                *looked = None;
                 Event::Elapsed
             } else {
                 // Arrived beats expired.
@@ -179,9 +188,13 @@ fn run<I, M: Machine, R: Runtime<M>>(
             Step::Do(command) => match runtime.act(command) {
                 Action::Open(link, opening) => links.push((link, Link::Opening(opening))),
                 Action::Close(link) => {
-                    let at = links.iter().position(|(open, _)| *open == link);
-                    if let Some((_, Link::Open(mut connection))) = at.map(|at| links.swap_remove(at)) {
+                    if let Some(mut connection) = take_open(links, link) {
                         connection.close(cx);
+                    }
+                }
+                Action::Release(link, release) => {
+                    if let Some(connection) = take_open(links, link) {
+                        release(connection.exchanged());
                     }
                 }
             },
@@ -189,6 +202,15 @@ fn run<I, M: Machine, R: Runtime<M>>(
             Step::Wait(wait) => return Stop::Wait(wait),
             Step::Done(done) => return Stop::Output(Output::Done(done)),
         }
+    }
+}
+
+/// Takes out a connection; `None` for one that was still being opened, which is dropped
+fn take_open<L: Eq, S>(links: &mut Vec<(L, Link<S>)>, link: L) -> Option<Connection<S>> {
+    let at = links.iter().position(|(open, _)| *open == link)?;
+    match links.swap_remove(at).1 {
+        Link::Open(connection) => Some(connection),
+        Link::Opening(_) => None,
     }
 }
 
@@ -211,8 +233,9 @@ fn look<'b, M: Machine, S: Socket>(
         {
             return Some(match opened {
                 Ok(connection) => {
+                    let is_reused = connection.is_reused();
                     *link = Link::Open(connection);
-                    Event::Connected(name)
+                    if is_reused { Event::Reused(name) } else { Event::Connected(name) }
                 }
                 Err(failure) => {
                     links.swap_remove(at);

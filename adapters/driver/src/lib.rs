@@ -10,6 +10,7 @@
 //! | `connection` | [`Connection`]: a socket, plain or under TLS |
 //! | `handshake` | [`Handshake`]: TLS from first to last flight |
 //! | `tunnel` | [`Tunnelling`], [`Through`]: a tunnel through a proxy, and the socket behind it |
+//! | `resting` | [`Resting`]: a connection between two exchanges |
 //! | `calling` | [`CallStream`]: a call as a stream of pieces and an outcome, for its consumer |
 //! | `piece` | [`Piece`]: an item of a call, owned |
 //! | `failure` | the operating system's errors as [`IoFailure`](steadfast::machine::IoFailure) |
@@ -21,14 +22,16 @@ mod driver;
 mod failure;
 mod handshake;
 mod piece;
+mod resting;
 mod scratch;
 mod tunnel;
 
 pub use calling::CallStream;
 pub use connection::{Ask, Connection, Read, Socket};
-pub use driver::{Action, Driver, MAX_ROUNDS_PER_POLL, Opening, Output, Runtime};
+pub use driver::{Action, Driver, MAX_ROUNDS_PER_POLL, Opening, Output, Release, Runtime};
 pub use failure::io_failure;
 pub use handshake::Handshake;
 pub use piece::Piece;
+pub use resting::{Found, Resting};
 pub use scratch::SCRATCH_BYTES;
 pub use tunnel::{Through, Tunnelling};

@@ -10,9 +10,11 @@ use steadfast::config::{ConfigError, Overrides, RequestConfig};
 use steadfast::connect::Proxies;
 use steadfast::machine::{FailureKind, IoFailure, Stage};
 use steadfast::outcome::Outcome;
+use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
 use steadfast_tls::TlsConfig;
 
 use crate::connect::Connector;
+use crate::pool::Connections;
 use crate::resolve::Resolve;
 use crate::runtime::TokioRuntime;
 
@@ -21,12 +23,14 @@ pub type CallStream = steadfast_driver::CallStream<TokioRuntime>;
 
 /// Makes calls
 ///
-/// Cheap to clone, and all clones are one client. A call may be made on any thread with a tokio
+/// Cheap to clone, and all clones are one client: they share its connections, which stay open between
+/// calls. A call may be made on any thread with a tokio
 /// runtime whose time and IO drivers are enabled.
 #[derive(Clone)]
 pub struct Client {
     config: RequestConfig,
     connector: Connector,
+    connections: Connections,
 }
 
 /// Whom TLS trusts; the platform's certificates are loaded when they are first needed
@@ -40,7 +44,9 @@ impl Client {
     /// where they are set, nothing else leads out. A variable that cannot be used fails every call
     /// as `Proxy`, and is named; [`Client::with_proxies`] puts other proxies, or none, in their place.
     pub fn new() -> Self {
-        Self { config: RequestConfig::default(), connector: Connector::new() }
+        let connector = Connector::new();
+        let connections = Connections::new(connector.clock, PoolSettings::default());
+        Self { config: RequestConfig::default(), connector, connections }
     }
 
     /// The same client with another configuration
@@ -54,7 +60,7 @@ impl Client {
     /// The same client with another trust: its own roots, or a client certificate
     pub fn with_tls(mut self, tls: TlsConfig) -> Self {
         self.connector.trust = Arc::new(Trust(OnceLock::from(Ok(tls))));
-        self
+        self.renewed()
     }
 
     /// The same client with these proxies, whatever the environment says
@@ -62,13 +68,32 @@ impl Client {
     /// All that happens on the way through one is within `connect_timeout`, and fails as `Proxy`.
     pub fn with_proxies(mut self, proxies: Proxies) -> Self {
         self.connector.proxies = Arc::new(Ok(proxies));
-        self
+        self.renewed()
     }
 
     /// The same client with another resolver than the system's; proxies' names are its business too
     pub fn with_resolver(mut self, resolver: impl Resolve) -> Self {
         self.connector.resolver = Arc::new(resolver);
+        self.renewed()
+    }
+
+    /// The same client with a pool of its own, under these settings
+    ///
+    /// Without them a connection is kept open for a minute after a call, and there is no cap on their
+    /// number. With a cap, a call that has to wait for a connection does so under `connect_timeout`.
+    pub fn with_pool(mut self, settings: PoolSettings) -> Self {
+        self.connections = Connections::new(self.connector.clock, settings);
         self
+    }
+
+    /// Closes the connections that no call uses, of this client and its clones
+    pub fn close_idle(&self) {
+        self.connections.close_idle();
+    }
+
+    /// What is in the pool of this client and its clones, and what it has done
+    pub fn pool_statistics(&self) -> PoolStatistics {
+        self.connections.statistics()
     }
 
     /// The configuration that holds where a request says nothing else
@@ -98,7 +123,13 @@ impl Client {
         };
         let origin = request.origin().clone();
         let call = Call::new(self.connector.prepare(request), config, env, clock.now());
-        CallStream::new(call, TokioRuntime::new(self.connector.clone(), origin))
+        CallStream::new(call, TokioRuntime::new(self.connector.clone(), self.connections.clone(), origin))
+    }
+
+    /// With connections of its own: those that were opened in another way are not to be used in this
+    fn renewed(mut self) -> Self {
+        self.connections = self.connections.renewed();
+        self
     }
 }
 

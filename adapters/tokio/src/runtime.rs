@@ -7,19 +7,22 @@ use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use socket2::SockRef;
-use steadfast::call::{AttemptId, Call, Command, Origin};
+use steadfast::call::{AttemptId, Call, CloseMode, Command, Origin};
+use steadfast::http1::Tail;
 use steadfast::time::Instant;
-use steadfast_driver::{Action, Runtime, Socket, Through};
+use steadfast_driver::{Action, Runtime, Socket};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::task::coop;
 use tokio::time::{Sleep, sleep_until};
 
 use crate::connect::Connector;
+use crate::pool::{Carrier, Connections};
 
 /// What a call needs of tokio
 pub struct TokioRuntime {
     connector: Connector,
+    connections: Connections,
     origin: Origin,
     sleep: Option<Pin<Box<Sleep>>>,
     turn: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
@@ -52,13 +55,19 @@ impl Clock {
 }
 
 impl TokioRuntime {
-    pub(crate) fn new(connector: Connector, origin: Origin) -> Self {
-        Self { connector, origin, sleep: None, turn: None }
+    pub(crate) fn new(connector: Connector, connections: Connections, origin: Origin) -> Self {
+        Self { connector, connections, origin, sleep: None, turn: None }
+    }
+
+    /// Leaves a connection to a later call
+    fn put(&self, id: AttemptId, tail: Option<Box<Tail>>) -> Action<AttemptId, Carrier> {
+        let connections = self.connections.clone();
+        Action::Release(id, Box::new(move |connection| connections.put(connection, tail)))
     }
 }
 
 impl Runtime<Call> for TokioRuntime {
-    type Socket = Through<TcpSocket>;
+    type Socket = Carrier;
 
     fn now(&self) -> Instant {
         self.connector.clock.now()
@@ -95,12 +104,16 @@ impl Runtime<Call> for TokioRuntime {
         let _ = once.poll(cx);
     }
 
-    fn act(&mut self, command: Command) -> Action<AttemptId, Through<TcpSocket>> {
+    fn act(&mut self, command: Command) -> Action<AttemptId, Carrier> {
         match command {
             Command::Connect(id) => {
-                Action::Open(id, Box::pin(self.connector.clone().connect(self.origin.clone())))
+                let open = self.connector.clone().connect(self.origin.clone());
+                let connections = self.connections.clone();
+                Action::Open(id, Box::pin(connections.get(self.origin.clone(), id.may_be_reused(), open)))
             }
-            Command::Close(id, _) => Action::Close(id),
+            Command::Close(id, CloseMode::Abort) => Action::Close(id),
+            Command::Close(id, CloseMode::Keep) => self.put(id, None),
+            Command::Close(id, CloseMode::Finish(tail)) => self.put(id, Some(tail)),
         }
     }
 }

@@ -15,6 +15,8 @@ use crate::time::Instant;
 pub(super) struct Attempt {
     pub(super) id: AttemptId,
     pub(super) began: Instant,
+    /// Its first connection was dead before anything was written to it (rule RTY-6)
+    pub(super) is_replacement: bool,
     pub(super) phase: AttemptPhase,
     /// When the phase began
     pub(super) phase_began: Instant,
@@ -75,6 +77,7 @@ impl Attempt {
         Self {
             id,
             began: now,
+            is_replacement: false,
             phase: AttemptPhase::Connecting,
             phase_began: now,
             sent: 0,
@@ -89,6 +92,7 @@ impl Attempt {
                 number,
                 began: now,
                 ended: now,
+                reused: false,
                 status: None,
                 bytes_sent: 0,
                 bytes_received: 0,

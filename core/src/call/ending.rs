@@ -4,19 +4,20 @@ use std::time::Duration;
 
 use http::{HeaderMap, StatusCode};
 
-use super::attempt::{Attempt, AttemptPhase};
+use super::attempt::{Attempt, AttemptPhase, Transport};
 use super::clocks::stream_of;
+use super::credentials::Credentials;
 use super::event::CloseMode;
 use super::request::Retries;
 use super::{Call, Inner, Pause};
 use crate::dialect::finish::{self, Ending as TurnEnding};
 use crate::dialect::provider_error;
-use crate::http1::ResponseHead;
+use crate::http1::{ResponseHead, Tail};
 use crate::machine::{FailureKind, IoFailure, ProxyRefusal, Stage};
 use crate::outcome::ProviderError;
 use crate::outcome::{
     AttemptRecord, Billing, CallError, Completion, Ending, ErrorKind, Note, Outcome, Phase, ProtocolError,
-    Reason, Span, SpanKind, StatusError, Timeline, Truncation,
+    Reason, Span, SpanKind, StatusError, Timeline, Truncation, Turn,
 };
 use crate::retry::class::{self, Class};
 use crate::retry::retry_after;
@@ -38,12 +39,19 @@ impl Call {
 
     /// As [`Call::fail`], where the failure is the last word on its attempt
     fn end_attempt_with(&mut self, mut kind: ErrorKind) {
+        let stale = self.is_stale(&kind);
+        if stale == Some(Stale::Untouched) && self.spent().is_none() {
+            return self.replace_connection(reason_of(&kind));
+        }
         let head = self.end_attempt(reason_of(&kind));
         self.blank_credentials(&mut kind);
         let retry_after = head.as_ref().and_then(|head| {
             retry_after::parse(&head.headers, self.unix_at_origin + self.now.since_origin())
         });
         let headers = head.map(|head| head.headers).unwrap_or_default();
+        if stale.is_some() && self.may_retry(&kind, &headers) && self.spent().is_none() {
+            return self.start_attempt();
+        }
         match self.pause(&kind, &headers, retry_after) {
             Some(pause) => {
                 self.assembly = Default::default();
@@ -58,6 +66,36 @@ impl Call {
         }
     }
 
+    /// Whether the present attempt fails because its connection was dead before it began (rule RTY-6)
+    fn is_stale(&self, kind: &ErrorKind) -> Option<Stale> {
+        let Inner::Attempting(attempt) = &self.inner else { return None };
+        let unanswered = matches!(attempt.phase, AttemptPhase::Waiting) && attempt.record.bytes_received == 0;
+        if !(attempt.record.reused && unanswered && matches!(kind, ErrorKind::Transport(_))) {
+            return None;
+        }
+        Some(if attempt.sent == 0 { Stale::Untouched } else { Stale::WrittenTo })
+    }
+
+    /// Goes on with the present attempt on a new connection: not one byte was written to this one
+    pub(super) fn replace_connection(&mut self, reason: Reason) {
+        let Inner::Attempting(attempt) = &self.inner else { return };
+        let began = attempt.began;
+        self.close = Some((attempt.id, CloseMode::Abort));
+        self.span(reason);
+        self.timeline.note(Note::StaleConnection);
+        self.begin_attempt(Some(began));
+    }
+
+    /// Whether the rules allow another attempt, its pause aside
+    fn may_retry(&self, kind: &ErrorKind, headers: &HeaderMap) -> bool {
+        let is_allowed = match self.request.retries {
+            Retries::Allowed => self.billing < Billing::Delivered,
+            Retries::UnlessBilled => self.billing < Billing::MaybeBilled,
+            Retries::Never => false,
+        };
+        is_allowed && self.attempts_made < self.config.max_attempts().get() && is_retryable(kind, headers)
+    }
+
     /// How long to pause before another attempt; `None` where there is none
     fn pause(
         &mut self,
@@ -65,15 +103,7 @@ impl Call {
         headers: &HeaderMap,
         retry_after: Option<Duration>,
     ) -> Option<Duration> {
-        let may_retry = match self.request.retries {
-            Retries::Allowed => self.billing < Billing::Delivered,
-            Retries::UnlessBilled => self.billing < Billing::MaybeBilled,
-            Retries::Never => false,
-        };
-        if !may_retry
-            || self.attempts_made >= self.config.max_attempts().get()
-            || !is_retryable(kind, headers)
-        {
+        if !self.may_retry(kind, headers) {
             return None;
         }
         if let (Some(asked), Some(most)) = (retry_after, self.config.max_retry_after().limit())
@@ -201,8 +231,10 @@ impl Call {
 
     /// Closes the attempt or pause, if there is one, and returns the head of its response
     fn end_attempt(&mut self, reason: Reason) -> Option<ResponseHead> {
-        if self.connect.take().is_some() {
-            // No connection was asked for yet, so there is none to close, and no attempt was made.
+        // A connection that was not asked for yet need not be closed.
+        let was_asked_for = self.connect.take().is_none();
+        let was_made = matches!(&self.inner, Inner::Attempting(attempt) if attempt.is_replacement);
+        if !was_asked_for && !was_made {
             self.attempts_made -= 1;
             self.inner = Inner::Idle;
             return None;
@@ -211,13 +243,23 @@ impl Call {
         let whole = self.request.head.len() + self.request.body.len();
         match std::mem::replace(&mut self.inner, Inner::Idle) {
             Inner::Attempting(attempt) => {
-                let mode = if attempt.reusable && attempt.sent == whole && attempt.write_failed.is_none() {
-                    CloseMode::Keep
-                } else {
-                    CloseMode::Abort
+                let is_whole =
+                    attempt.sent == whole && attempt.write_failed.is_none() && attempt.peer_end.is_none();
+                let Attempt { id, head, record, http, body_left, reusable, .. } = *attempt;
+                let mode = match (reason, http) {
+                    _ if !is_whole => CloseMode::Abort,
+                    _ if reusable => CloseMode::Keep,
+                    // The call ends before its message.
+                    (Reason::Sentinel, Transport::Http1(http)) => {
+                        let until = self.now.after(self.config.after_sentinel());
+                        let tail = Tail::new(http, body_left, until);
+                        tail.map_or(CloseMode::Abort, |tail| CloseMode::Finish(Box::new(tail)))
+                    }
+                    _ => CloseMode::Abort,
                 };
-                self.close = Some((attempt.id, mode));
-                let Attempt { head, record, .. } = *attempt;
+                if was_asked_for {
+                    self.close = Some((id, mode));
+                }
                 self.timeline.attempt(AttemptRecord { ended: self.now, reason, ..record });
                 head
             }
@@ -250,7 +292,16 @@ impl Call {
         self.finish(Err(CallError { kind, billing: self.billing, turn: Box::new(turn), retry_after }));
     }
 
-    fn finish(&mut self, result: Result<Completion, CallError>) {
+    fn finish(&mut self, mut result: Result<Completion, CallError>) {
+        let credentials = &self.request.credentials;
+        match &mut result {
+            Ok(Completion { ending: Ending::Incomplete(word), turn, .. }) => {
+                credentials.blank(word);
+                blank_words(turn, credentials);
+            }
+            Ok(completion) => blank_words(&mut completion.turn, credentials),
+            Err(error) => blank_words(&mut error.turn, credentials),
+        }
         let mut timeline = std::mem::replace(&mut self.timeline, Timeline::new(0, self.now));
         timeline.ended = self.now;
         self.item_out = false;
@@ -294,7 +345,25 @@ impl Call {
     }
 }
 
-/// Whether another attempt may mend this (rule RTY-1); the gates before it are in [`Call::pause`]
+/// Blanks credentials in what the provider says about an answer; the answer itself is the model's
+fn blank_words(turn: &mut Turn, credentials: &Credentials) {
+    let reasons = turn.choices.iter_mut().filter_map(|choice| choice.finish_reason.as_mut());
+    let usage = turn.usage.as_mut().map(|usage| &mut usage.raw);
+    for word in [&mut turn.id, &mut turn.model].into_iter().flatten().chain(reasons).chain(usage) {
+        credentials.blank(word);
+    }
+}
+
+/// How far a request had come on a connection that was dead before it
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stale {
+    /// Not one byte was written
+    Untouched,
+    /// It went out, at least in part
+    WrittenTo,
+}
+
+/// Whether another attempt may mend this (rule RTY-1); the gates before it are in [`Call::may_retry`]
 ///
 /// `headers` are those of the response, if one came. What it says about retries holds for whatever
 /// then became of it, but for a hard quota and for what no attempt can mend.
@@ -308,6 +377,8 @@ fn is_retryable(kind: &ErrorKind, headers: &HeaderMap) -> bool {
         ErrorKind::Timeout(timeout) if matches!(timeout.phase, Phase::Connect | Phase::Request) => {
             Class::Retry
         }
+        // The same certificate comes again.
+        ErrorKind::Transport(failure) if failure.kind == FailureKind::Certificate => return false,
         ErrorKind::Transport(_) | ErrorKind::Empty | ErrorKind::Truncated(_) => Class::Retry,
         ErrorKind::Proxy(failure) => return class::proxy_class(failure.kind) == Class::Retry,
         ErrorKind::Timeout(_)

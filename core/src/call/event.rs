@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::http1::ResponseHead;
+use crate::http1::{ResponseHead, Tail};
 use crate::outcome::{Delta, Phase, Turn};
 
 /// Names one connection that a call asked for, in order from 1
@@ -15,8 +15,18 @@ pub struct AttemptId(u32);
 impl AttemptId {
     pub(super) const NONE: Self = Self(0);
 
+    const FIRST: Self = Self(1);
+
     pub(super) fn next(self) -> Self {
         Self(self.0 + 1)
+    }
+
+    /// Whether a connection that an earlier exchange left will do
+    ///
+    /// Only for the first one of a call. Where that fails, the next ones are new: connections go
+    /// stale together, and a new one may come to another, healthier server.
+    pub const fn may_be_reused(self) -> bool {
+        self.0 == Self::FIRST.0
     }
 
     /// The number, from 1
@@ -32,21 +42,27 @@ impl fmt::Debug for AttemptId {
 }
 
 /// What the driver has to start; neither is awaited
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Open a connection to the request's origin, and report `Connected` or `Failed`
+    /// Get a connection to the request's origin, and report `Connected`, `Reused` or `Failed`
+    ///
+    /// [`AttemptId::may_be_reused`] says whether one will do that an earlier exchange left.
     Connect(AttemptId),
     /// Close a connection, open or still opening; nothing more is reported of it
     Close(AttemptId, CloseMode),
 }
 
 /// What is to become of a connection
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CloseMode {
     /// Drop it: something is still under way on it, or it broke
     Abort,
     /// Its exchange ended properly, so another request may follow on it
     Keep,
+    /// The call is over, but not yet the message: once that has ended, another request may follow
+    ///
+    /// A driver without a pool may drop it.
+    Finish(Box<Tail>),
 }
 
 /// What the call delivers to its consumer

@@ -32,9 +32,9 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::config::RequestConfig;
-use crate::http1::{Limits, ResponseDecoder};
+use crate::http1::{self, Limits, ResponseDecoder, TailState};
 use crate::machine::{Event, Interest, IoFailure, Machine, Misuse, Stage, Step, Tail, Wait};
-use crate::outcome::{Billing, ErrorKind, Outcome, Timeline, Turn};
+use crate::outcome::{Billing, ErrorKind, Outcome, Reason, Timeline, Turn};
 use crate::retry::backoff::Backoff;
 use crate::time::Instant;
 
@@ -189,7 +189,8 @@ impl Call {
             Event::Elapsed => self.elapsed(),
             Event::Taken => self.taken(),
             Event::Cancel => self.cancel(),
-            Event::Connected(id) => self.connected(id)?,
+            Event::Connected(id) => self.connected(id, false)?,
+            Event::Reused(id) => self.connected(id, true)?,
             Event::Sent(id, sent) => self.sent(id, sent)?,
             Event::Received(id, bytes) => return self.received(id, bytes, false),
             Event::Eof(id, ended) => self.peer_ended(id, PeerEnd::Eof(ended))?,
@@ -223,22 +224,35 @@ impl Call {
 
     fn start_attempt(&mut self) {
         self.attempts_made += 1;
+        self.begin_attempt(None);
+    }
+
+    /// Asks for a connection: for a new attempt, or for the present one, and when that began
+    fn begin_attempt(&mut self, began: Option<Instant>) {
         self.last_id = self.last_id.next();
         let limits = Limits { max_head_bytes: self.config.max_head_bytes() };
         let http = ResponseDecoder::new(&self.request.method, limits);
         self.connect = Some(self.last_id);
-        self.inner =
-            Inner::Attempting(Box::new(Attempt::new(self.last_id, self.attempts_made, self.now, http)));
+        let mut attempt = Attempt::new(self.last_id, self.attempts_made, began.unwrap_or(self.now), http);
+        attempt.phase_began = self.now;
+        attempt.is_replacement = began.is_some();
+        self.inner = Inner::Attempting(Box::new(attempt));
     }
 
-    fn connected(&mut self, id: AttemptId) -> Result<(), Misuse> {
+    fn connected(&mut self, id: AttemptId, reused: bool) -> Result<(), Misuse> {
         let now = self.now;
         let Some(attempt) = self.live(id)? else { return Ok(()) };
         if attempt.is_connected() {
             return Err(Misuse::OutOfOrder(
-                "that connection was reported open before: feed Event::Connected once",
+                "that connection was reported open before: feed Event::Connected or Reused once",
             ));
         }
+        if reused && !id.may_be_reused() {
+            return Err(Misuse::OutOfOrder(
+                "a new connection is wanted: reuse one only where AttemptId::may_be_reused says so",
+            ));
+        }
+        attempt.record.reused = reused;
         self.enter(AttemptPhase::Waiting, now);
         Ok(())
     }
@@ -277,6 +291,11 @@ impl Call {
             return Err(Misuse::OutOfOrder(
                 "bytes came after the end of that connection: feed Eof and Failed last",
             ));
+        }
+        if attempt.record.reused && attempt.sent == 0 && !bytes.is_empty() {
+            // No answer to a request that nobody has seen: perhaps why the server closes it.
+            self.replace_connection(Reason::Protocol);
+            return Ok(&[]);
         }
         attempt.record.bytes_received += bytes.len() as u64;
         if let AttemptPhase::Stream(stream) = &mut attempt.phase
@@ -436,6 +455,15 @@ impl Machine for Call {
     fn step<'s>(&'s mut self, input: &'s [u8], used: &mut usize) -> Step<'s, Self> {
         let delivery = loop {
             if let Some((id, mode)) = self.close.take() {
+                let mode = match mode {
+                    CloseMode::Finish(tail) if id == self.input_of => {
+                        let rest = &input[*used..];
+                        *used = input.len();
+                        settle(tail, rest)
+                    }
+                    CloseMode::Finish(tail) => settle(tail, &[]),
+                    mode @ (CloseMode::Abort | CloseMode::Keep) => mode,
+                };
                 return Step::Do(Command::Close(id, mode));
             }
             if let Some(id) = self.connect.take() {
@@ -489,6 +517,15 @@ impl Machine for Call {
                 [&[], &[]]
             }
         }
+    }
+}
+
+/// What becomes of a connection whose message goes on with these bytes
+fn settle(mut tail: Box<http1::Tail>, bytes: &[u8]) -> CloseMode {
+    match tail.receive(bytes) {
+        TailState::Open => CloseMode::Finish(tail),
+        TailState::Ended => CloseMode::Keep,
+        TailState::Broken => CloseMode::Abort,
     }
 }
 

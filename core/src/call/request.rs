@@ -69,6 +69,9 @@ pub enum Retries {
     /// Only while no byte of the request was sent, so that nothing can be billed twice
     UnlessBilled,
     /// Never: `max_attempts` has no effect
+    ///
+    /// A connection that an earlier call left, and that dies before one byte is written to it, is
+    /// replaced all the same (rule RTY-6): that is the same attempt, and nobody has seen it.
     Never,
 }
 

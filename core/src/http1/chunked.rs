@@ -8,7 +8,7 @@ use super::Http1Error;
 pub const MAX_CHUNK_LINE_BYTES: u16 = 4 * 1024;
 
 /// Where in the chunk framing the next byte lies
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chunked {
     state: State,
     /// The size read so far, then the bytes of data still to come

@@ -7,6 +7,7 @@
 //! | `head.rs` | [`ResponseHead`]: what a head says, and what it says about the body |
 //! | `chunked.rs` | the chunked transfer coding |
 //! | `section.rs` | heads and trailer sections that arrive in pieces |
+//! | `tail.rs` | [`Tail`]: the end of a response whose call is over |
 //! | `error.rs` | [`Http1Error`]: what a peer can break |
 //!
 //! Where RFC 9112 leaves a choice, this client takes:
@@ -34,6 +35,7 @@ mod head;
 mod request;
 mod response;
 mod section;
+mod tail;
 #[cfg(test)]
 mod tests;
 
@@ -43,3 +45,4 @@ pub use head::ResponseHead;
 pub use request::{RequestError, RequestHead};
 pub use response::{End, Limits, MAX_INTERIM_RESPONSES, Part, ResponseDecoder};
 pub use section::{MAX_FIELDS, MAX_TRAILER_BYTES};
+pub use tail::{MAX_TAIL_BYTES, Tail, TailState};

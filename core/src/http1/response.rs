@@ -47,7 +47,7 @@ pub const MAX_INTERIM_RESPONSES: u8 = 128;
 /// assert_eq!(unread, b", and more");
 /// # Ok::<(), steadfast::http1::Http1Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseDecoder {
     request: Request,
     limits: Limits,
@@ -116,7 +116,7 @@ enum Request {
     Other,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Head,
     Length {
@@ -176,6 +176,22 @@ impl ResponseDecoder {
         };
         self.state = State::Failed(incomplete.into());
         Err(incomplete.into())
+    }
+
+    /// Whether the connection may carry another request once the response has ended
+    ///
+    /// Not before its head is known, nor where only the end of the connection ends it.
+    pub(crate) fn can_be_reused(&self) -> bool {
+        self.keeps_alive
+            && match self.state {
+                State::Length { .. } | State::Chunked(_) | State::Trailers | State::Ended => true,
+                State::Head | State::UntilEof | State::Failed(_) => false,
+            }
+    }
+
+    /// Whether the response has ended
+    pub(crate) fn has_ended(&self) -> bool {
+        matches!(self.state, State::Ended)
     }
 
     fn advance(&mut self, input: &[u8]) -> Result<(usize, Option<Part>), Http1Error> {

@@ -21,13 +21,14 @@ const PREFIX: &[u8; 5] = b"HTTP/";
 ///
 /// Finds the end in one pass over the bytes, however they are split, and holds a copy of them only
 /// where they do not lie whole in one input.
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct Section {
     held: Vec<u8>,
     line: Line,
 }
 
 /// What is known of the line being read
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Line {
     /// No status line yet: so many bytes of [`PREFIX`]
     Prefix(u8),

@@ -156,6 +156,8 @@ pub struct AttemptRecord {
     /// When it ended
     #[serde(serialize_with = "as_seconds")]
     pub ended: Instant,
+    /// Whether it went out on a connection that an earlier call had left
+    pub reused: bool,
     /// The status of the response, where its head came
     pub status: Option<u16>,
     /// Bytes of the request that the connection took
@@ -206,6 +208,8 @@ pub enum Note {
     PauseDidNotFit,
     /// The next attempt was not made because the server asked for more than `max_retry_after`
     RetryAfterTooLong,
+    /// A connection that an earlier call had left was dead, and replaced at no cost: nothing was sent on it
+    StaleConnection,
 }
 
 impl Timeline {
@@ -243,7 +247,8 @@ impl Timeline {
     }
 
     pub(crate) fn span(&mut self, span: Span) {
-        // At most four spans an attempt: connect, request, stream or body, and the pause after it.
+        // At most four spans an attempt: connect, request, stream or body, and the pause after it. The
+        // first one may have two more, of a connection that was replaced.
         if self.spans.len() < 5 * Self::MAX_ATTEMPTS {
             self.spans.push(span);
         }
@@ -366,6 +371,7 @@ mod tests {
             number: 1,
             began: Instant::ORIGIN,
             ended: Instant::ORIGIN,
+            reused: false,
             status: None,
             bytes_sent: 0,
             bytes_received: 0,

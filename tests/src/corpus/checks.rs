@@ -26,7 +26,7 @@ impl Ran {
         }
         let opened = |command: &Command| matches!(command, Command::Connect(_));
         let (opened, closed): (Vec<_>, Vec<_>) =
-            self.played.commands.iter().map(|(_, command)| *command).partition(opened);
+            self.played.commands.iter().map(|(_, command)| command.clone()).partition(opened);
         assert_eq!(opened.len(), closed.len(), "connections opened and closed");
     }
 
@@ -57,7 +57,7 @@ impl Ran {
     /// What became of the last connection
     pub fn closed(&self) -> Option<CloseMode> {
         self.played.commands.iter().rev().find_map(|(_, command)| match command {
-            Command::Close(_, mode) => Some(*mode),
+            Command::Close(_, mode) => Some(mode.clone()),
             Command::Connect(_) => None,
         })
     }

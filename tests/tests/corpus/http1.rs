@@ -3,8 +3,11 @@
 use http::Method;
 use steadfast::call::CloseMode;
 use steadfast::dialect::Dialect;
-use steadfast::http1::{Http1Error, Limits, MAX_FIELDS, Part, ResponseDecoder};
+use steadfast::http1::{Http1Error, Limits, MAX_FIELDS, Part, ResponseDecoder, TailState};
 use steadfast::outcome::{Billing, ErrorKind, Note, ProtocolError, Truncation};
+use steadfast::pool::{Checkout, Decision, Lease, Pool, Settings, Want};
+use steadfast::time::Instant;
+use steadfast_scenario::Cancel;
 use steadfast_tests::corpus::events::{D, c, f};
 use steadfast_tests::corpus::{Answer, Case, End, HEAD, Ran};
 
@@ -136,7 +139,8 @@ fn b08_no_zero_chunk_but_a_terminal_event() {
     let said = HEAD.to_owned() + &chunk(&c("Hi")) + &chunk(&f("stop"));
     let ran = raw(said.clone() + &chunk(D), End::Cut).play();
     assert_stopped(&ran, "Hi").assert_times(Some(0.0), 0.0);
-    assert_eq!(ran.closed(), Some(CloseMode::Abort));
+    // It never ends its message, so nothing else is sent on it.
+    assert!(matches!(ran.closed(), Some(CloseMode::Finish(_))));
     for end in [End::Cut, End::Reset] {
         let ran = raw(said.clone(), end).play();
         ran.assert_completed(Some("stop"), "Hi").assert_usage(None).assert_requests(1);
@@ -280,20 +284,52 @@ fn b16_more_header_fields_than_a_fixed_array() {
     assert_broken(case, Http1Error::HeadTooLarge { limit: 1024 }, "");
 }
 
-/// At this layer: the connection is given up at the sentinel, before anything that comes late; that
-/// a pool takes none back with unread bytes is the pool's to show
+/// What the pool does with the sockets is shown where they are: `adapters/tokio/tests/sockets/reuse.rs`
 #[test]
 fn b18_the_unread_rest_of_a_body() {
+    let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
     let said = HEAD.to_owned() + &chunk(&f("stop")) + &chunk(D);
-    let late = Answer::raw(said).at(0.2).bytes(chunk(": late\n\n")).bytes("0\r\n\r\n").end(End::Open);
-    let ran = Case::stream(Dialect::OpenAiChat).answer(late).play();
+    let late = chunk(": late\n\n") + "0\r\n\r\n";
+    let answer = Answer::raw(said).at(0.2).bytes(&late).end(End::Open);
+    let ran = Case::stream(Dialect::OpenAiChat).answer(answer).play();
     assert_stopped(&ran, "").assert_times(Some(0.0), 0.0);
-    assert_eq!((ran.events(), ran.closed()), (2, Some(CloseMode::Abort)));
+    assert_eq!(ran.events(), 2);
+    let Some(CloseMode::Finish(tail)) = ran.closed() else { panic!("{:?}", ran.closed()) };
+    assert_eq!(tail.until(), Some(at(500)));
+    // Request 2 at 0.1 s goes out on another connection, for this one has yet to end its message.
+    for rest in [&late[..], &late[..late.len() - 1], &(late.clone() + "H")] {
+        let mut pool = Pool::new(Settings::default());
+        let Checkout::Now(Lease::Open(first)) = pool.checkout(at(0), &(), Want::Any) else { panic!("a cap") };
+        assert!(pool.finish(first, tail.until()));
+        let Checkout::Now(Lease::Open(second)) = pool.checkout(at(100), &(), Want::Any) else {
+            panic!("reused")
+        };
+        pool.closed(second);
+        // The late bytes are dropped. It is used again if they end the message, and closed if not.
+        match tail.clone().receive(rest.as_bytes()) {
+            TailState::Ended => {
+                assert!(rest == late && pool.ended(at(200), first));
+                assert_eq!(pool.checkout(at(300), &(), Want::Any), Checkout::Now(Lease::Reuse(first)));
+            }
+            TailState::Open => {
+                assert!(rest.len() < late.len());
+                pool.elapsed(at(500));
+                assert_eq!(pool.next_decision(), Some(Decision::Close(first)));
+            }
+            TailState::Broken => assert!(rest.len() > late.len()),
+        }
+    }
     // By length too, and where the rest is there already.
     let long = "Content-Length: 112\r\n\r\n".to_owned() + &f("stop") + D + ": late, and never read by us  \n";
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n";
-    let ran = raw(head.to_owned() + &long, End::Open).play();
+    let ran = raw(head.to_owned() + &long, End::Open).play_whole();
+    assert_eq!(assert_stopped(&ran, "").closed(), Some(CloseMode::Keep));
+    let ran = raw(head.to_owned() + &long + "HTTP/1.1 200 OK\r\n", End::Open).play_whole();
     assert_eq!(assert_stopped(&ran, "").closed(), Some(CloseMode::Abort));
+    // A caller that stops leaves nothing to reuse.
+    let answer = Answer::stream().send(c("Hi")).end(End::Open);
+    let ran = Case::stream(Dialect::OpenAiChat).cancel(Cancel::AfterDeltas(1)).answer(answer).play();
+    assert_eq!(ran.closed(), Some(CloseMode::Abort));
 }
 
 /// The table in [`steadfast::http1`] decides

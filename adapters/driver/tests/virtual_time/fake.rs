@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
-use steadfast::call::{AttemptId, Call, Command};
+use steadfast::call::{AttemptId, Call, CloseMode, Command};
+use steadfast::http1::Tail;
 use steadfast::machine::IoFailure;
 use steadfast::time::Instant;
 use steadfast_driver::{Action, Connection, Handshake, Runtime, Socket};
@@ -33,6 +34,8 @@ pub(crate) struct State {
     /// One for each connection asked for
     pub(crate) wires: Vec<Wire>,
     pub(crate) tls: Option<TlsConfig>,
+    /// What the last connection that was given up still owed of its message
+    pub(crate) tail: Option<Box<Tail>>,
 }
 
 /// One connection
@@ -80,6 +83,13 @@ impl World {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         // A test that failed tells more by what it said than by a poisoned lock.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection over a new wire
+    pub(crate) fn connect(&self, wire: Wire) -> Connection<FakeSocket> {
+        let mut state = self.lock();
+        state.wires.push(wire);
+        Connection::plain(FakeSocket { world: self.clone(), number: state.wires.len() - 1 })
     }
 
     pub(crate) fn advance(&self, by: Duration) {
@@ -198,7 +208,12 @@ impl Runtime<Call> for Fake {
                 let socket = FakeSocket { world: self.0.clone(), number };
                 Action::Open(id, Box::pin(open(socket, state.tls.clone())))
             }
-            Command::Close(id, _) => Action::Close(id),
+            Command::Close(id, mode) => {
+                if let CloseMode::Finish(tail) = mode {
+                    self.0.lock().tail = Some(tail);
+                }
+                Action::Close(id)
+            }
         }
     }
 }

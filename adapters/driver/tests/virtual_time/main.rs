@@ -7,6 +7,7 @@ mod budget;
 mod clock;
 mod closing;
 mod fake;
+mod resting;
 mod rig;
 mod tls;
 mod waking;

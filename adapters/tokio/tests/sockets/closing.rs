@@ -31,7 +31,10 @@ async fn call_in(phase: Phase) -> (CallStream, Server, Option<Peer>) {
         Phase::Waiting => String::new(),
         Phase::Streaming => HEAD.to_owned() + &text("a"),
         Phase::Finished => HEAD.to_owned() + &text("a") + STOP,
-        Phase::Pausing => "HTTP/1.1 503 Busy\r\nretry-after: 60\r\ncontent-length: 2\r\n\r\nno".to_owned(),
+        Phase::Pausing => {
+            "HTTP/1.1 503 Busy\r\nconnection: close\r\nretry-after: 60\r\ncontent-length: 2\r\n\r\nno"
+                .to_owned()
+        }
     };
     // The request is on its way once the connection is open, which takes the client some turns.
     loop {

@@ -16,5 +16,7 @@ mod names;
 mod peer;
 mod proxies;
 mod requests;
+mod reuse;
+mod reuse_limits;
 mod secure;
 mod uploads;

@@ -120,10 +120,15 @@ impl Peer {
 
     /// Reads one request with its body
     pub(crate) fn request(&mut self) -> Vec<u8> {
+        self.try_request().expect("a head")
+    }
+
+    /// As [`Peer::request`]; `None` if the client leaves before the head is whole
+    pub(crate) fn try_request(&mut self) -> Option<Vec<u8>> {
         let mut request = Vec::new();
         let mut byte = [0];
         while !request.ends_with(b"\r\n\r\n") {
-            self.read_exact(&mut byte).expect("a head");
+            self.read_exact(&mut byte).ok()?;
             request.push(byte[0]);
         }
         let head = String::from_utf8(request.clone()).expect("text").to_ascii_lowercase();
@@ -131,7 +136,15 @@ impl Peer {
         let mut body = vec![0; length.parse().expect("a number")];
         self.read_exact(&mut body).expect("a body");
         request.extend(body);
-        request
+        Some(request)
+    }
+
+    /// Writes to a client that may be gone
+    pub(crate) fn try_write(&mut self, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
+        match self {
+            Self::Plain(socket) => socket.write_all(bytes.as_ref()),
+            Self::Secure(stream) => stream.write_all(bytes.as_ref()),
+        }
     }
 
     /// Writes; on loopback the bytes are in the client's socket when it returns

@@ -53,7 +53,7 @@ fn connections_that_are_not_there() {
     assert_eq!(play.try_feed(Event::Eof(link, Ended::Clean)), Err(Misuse::NotConnected));
     play.connected();
     let text = refused(&mut play, Event::Connected(link));
-    assert!(text.contains("feed Event::Connected once"), "{text}");
+    assert!(text.contains("feed Event::Connected or Reused once"), "{text}");
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod misuse;
 mod proxy;
 mod refused;
 mod retries;
+mod reuse;
 mod secrets;
 mod states;
 mod streams;

@@ -150,6 +150,11 @@ impl Play {
         self.feed(Event::Connected(self.link()))
     }
 
+    /// The connection is one that an earlier call left
+    pub(super) fn reused(&mut self) -> &mut Self {
+        self.feed(Event::Reused(self.link()))
+    }
+
     /// The connection takes what is left of the request
     pub(super) fn sent_all(&mut self) -> &mut Self {
         self.sent(self.outgoing())

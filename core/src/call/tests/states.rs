@@ -105,6 +105,9 @@ fn the_table_of_transitions_is_what_calls_do() {
     let mut late = Play::unary(Overrides::new().total_deadline(5.0)).start();
     late.at(10).request().reset().late(5_000).elapsed();
     edges.extend(late.record.edges);
+    let mut stale = Play::unary(Overrides::new()).start();
+    stale.reused().fin();
+    edges.extend(stale.record.edges);
     let mut cancelled = Play::unary(Overrides::new()).start();
     cancelled.at(10).request().reset().cancel();
     edges.extend(cancelled.record.edges);

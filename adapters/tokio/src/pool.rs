@@ -1,0 +1,362 @@
+//! The connections of a client, between calls and while they wait to be had.
+//!
+//! What is decided is decided by [`steadfast::pool`]; here are the sockets. One lock holds both, and
+//! nothing is awaited or closed under it.
+
+use std::collections::BTreeMap;
+use std::io::{self, IoSlice};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+
+use steadfast::call::Origin;
+use steadfast::http1::Tail;
+use steadfast::machine::IoFailure;
+use steadfast::pool::{self, Checkout, ConnectionId, Decision, Pool, Settings, Statistics, Ticket, Want};
+use steadfast::time::Instant;
+use steadfast_driver::{Ask, Connection, Found, Resting, Socket, Through};
+use tokio::runtime::{self, Handle};
+use tokio::sync::oneshot;
+
+use crate::janitor::Janitor;
+use crate::runtime::{Clock, TcpSocket};
+
+/// What carries the bytes of a client's connections
+pub(crate) type Carrier = Leased<Through<TcpSocket>>;
+
+/// What a connection can be used for
+///
+/// A socket belongs to the reactor of one runtime, and another runtime might wait for it in vain.
+type Key = (Origin, runtime::Id);
+
+/// The connections of a client; clones share them
+#[derive(Clone)]
+pub(crate) struct Connections(Arc<Shared>);
+
+pub(crate) struct Shared {
+    clock: Clock,
+    settings: Settings,
+    state: Mutex<State>,
+}
+
+struct State {
+    pool: Pool<Key>,
+    /// Those that are idle or finishing
+    resting: BTreeMap<ConnectionId, Resting<Carrier>>,
+    waiting: BTreeMap<Ticket, oneshot::Sender<Granted>>,
+    /// What is to be closed once the lock is open: a connection that closes reports it, by that lock
+    closed: Vec<Closed>,
+    /// A [`Janitor`] lives
+    is_watched: bool,
+    /// Wakes it
+    janitor: Option<Waker>,
+}
+
+enum Closed {
+    Resting(Resting<Carrier>),
+    /// Nobody was there any more to take it
+    NotTaken(Granted),
+}
+
+/// What came of a request for a connection
+enum Granted {
+    /// One that an earlier call left
+    Reuse(Resting<Carrier>),
+    /// One may be opened
+    Open(Lease),
+}
+
+enum Asked {
+    Granted(Granted),
+    Wait(Ticket, oneshot::Receiver<Granted>),
+}
+
+/// The right to one connection; reports its end when it is dropped
+pub(crate) struct Lease {
+    id: ConnectionId,
+    shared: Weak<Shared>,
+}
+
+/// A socket that its client's pool counts for as long as it lives
+pub struct Leased<S> {
+    socket: S,
+    lease: Lease,
+}
+
+impl Connections {
+    pub(crate) fn new(clock: Clock, settings: Settings) -> Self {
+        let state = State {
+            pool: Pool::new(settings),
+            resting: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            closed: Vec::new(),
+            is_watched: false,
+            janitor: None,
+        };
+        Self(Arc::new(Shared { clock, settings, state: Mutex::new(state) }))
+    }
+
+    /// The same settings, and nothing shared: for a client whose connections are of another kind
+    pub(crate) fn renewed(&self) -> Self {
+        Self::new(self.0.clock, self.0.settings)
+    }
+
+    /// A connection to `origin`: one that is idle where `may_be_reused`, else one that `open` opens
+    ///
+    /// Waits in line where there is a cap. Dropping the future gives up, at any point.
+    pub(crate) async fn get<F>(
+        self,
+        origin: Origin,
+        may_be_reused: bool,
+        open: F,
+    ) -> Result<Connection<Carrier>, IoFailure>
+    where
+        F: Future<Output = Result<Connection<Through<TcpSocket>>, IoFailure>>,
+    {
+        let key = (origin, Handle::current().id());
+        let want = if may_be_reused { Want::Any } else { Want::New };
+        loop {
+            let granted = match self.0.with(|state, now| state.ask(now, &key, want, &self.0)) {
+                Asked::Granted(granted) => granted,
+                Asked::Wait(ticket, receiver) => {
+                    let _waiting = Waiting { ticket, shared: &self.0 };
+                    receiver.await.expect("the sender is kept until something is granted")
+                }
+            };
+            match granted {
+                Granted::Open(lease) => {
+                    return Ok(open.await?.map_socket(|socket| Leased { socket, lease }));
+                }
+                // It was good when it was granted, which may be a while ago.
+                Granted::Reuse(mut resting) => match look_now(&mut resting) {
+                    Found::Ready => return Ok(resting.into_connection()),
+                    Found::Finishing | Found::Dead => {
+                        self.0.with(|state, _| state.pool.stale(id_of(&resting)));
+                    }
+                },
+            }
+        }
+    }
+
+    /// Takes back a connection whose exchange is over, with what its message still owes
+    pub(crate) fn put(&self, connection: Connection<Carrier>, tail: Option<Box<Tail>>) {
+        let resting = Resting::new(connection, tail);
+        let Ok(runtime) = Handle::try_current() else { return resting.close() };
+        self.0.with(|state, now| {
+            state.put(now, resting);
+            if !state.is_watched && !state.resting.is_empty() {
+                state.is_watched = true;
+                runtime.spawn(Janitor::new(Arc::downgrade(&self.0), self.0.clock));
+            }
+        });
+        self.0.wake_janitor();
+    }
+
+    /// Closes every connection that no call uses
+    pub(crate) fn close_idle(&self) {
+        self.0.with(|state, _| state.pool.close_idle());
+        self.0.wake_janitor();
+    }
+
+    pub(crate) fn statistics(&self) -> Statistics {
+        self.0.with(|state, _| state.pool.statistics())
+    }
+}
+
+impl Shared {
+    /// Calls `act` under the lock, then does what the pool decided
+    fn with<T>(self: &Arc<Self>, act: impl FnOnce(&mut State, Instant) -> T) -> T {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = act(&mut state, self.clock.now());
+        state.follow(self);
+        let closed = std::mem::take(&mut state.closed);
+        drop(state);
+        for closed in closed {
+            match closed {
+                Closed::Resting(resting) => resting.close(),
+                Closed::NotTaken(granted) => drop(granted),
+            }
+        }
+        result
+    }
+
+    /// Looks at what rests, closes what is due, and returns when to do that again; `None` where
+    /// nothing rests, and so nobody needs to watch
+    pub(crate) fn watch(self: &Arc<Self>, cx: &mut Context<'_>) -> Option<Option<Instant>> {
+        self.with(|state, now| {
+            let resting: Vec<ConnectionId> = state.resting.keys().copied().collect();
+            for id in resting {
+                state.look(now, id, Ask::Reactor, cx);
+            }
+            // Arrived beats expired: what has come in time was read first.
+            state.pool.elapsed(now);
+        });
+        self.with(|state, _| {
+            if state.resting.is_empty() {
+                (state.is_watched, state.janitor) = (false, None);
+                return None;
+            }
+            state.janitor = Some(cx.waker().clone());
+            Some(state.pool.deadline())
+        })
+    }
+
+    /// The janitor is gone before its time: its runtime was shut down
+    pub(crate) fn not_watched(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        (state.is_watched, state.janitor) = (false, None);
+    }
+
+    fn wake_janitor(&self) {
+        let janitor = self.state.lock().unwrap_or_else(PoisonError::into_inner).janitor.take();
+        if let Some(janitor) = janitor {
+            janitor.wake();
+        }
+    }
+}
+
+/// The last client and the last call are gone, and with them what rests here; the janitor follows
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut state.resting).into_values().for_each(Resting::close);
+        self.wake_janitor();
+    }
+}
+
+impl State {
+    fn ask(&mut self, now: Instant, key: &Key, want: Want, shared: &Arc<Shared>) -> Asked {
+        let finishing: Vec<ConnectionId> = self.pool.finishing(key).collect();
+        for id in finishing {
+            self.look(now, id, Ask::System, &mut Context::from_waker(Waker::noop()));
+        }
+        loop {
+            match self.pool.checkout(now, key, want) {
+                Checkout::Now(pool::Lease::Open(id)) => {
+                    return Asked::Granted(Granted::Open(Lease::new(id, shared)));
+                }
+                Checkout::Now(pool::Lease::Reuse(id)) => {
+                    let mut resting = self.take(id);
+                    if look_now(&mut resting) == Found::Ready {
+                        return Asked::Granted(Granted::Reuse(resting));
+                    }
+                    self.pool.stale(id);
+                    self.closed.push(Closed::Resting(resting));
+                }
+                Checkout::Wait(ticket) => {
+                    let (sender, receiver) = oneshot::channel();
+                    self.waiting.insert(ticket, sender);
+                    return Asked::Wait(ticket, receiver);
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, now: Instant, mut resting: Resting<Carrier>) {
+        let id = id_of(&resting);
+        let found = look_now(&mut resting);
+        let is_taken = match found {
+            Found::Ready => self.pool.keep(now, id),
+            Found::Finishing => self.pool.finish(id, resting.tail().and_then(Tail::until)),
+            Found::Dead => false,
+        };
+        if is_taken {
+            self.resting.insert(id, resting);
+        } else {
+            self.closed.push(Closed::Resting(resting));
+        }
+    }
+
+    /// Looks at one that rests: it may have ended its message, or be dead
+    fn look(&mut self, now: Instant, id: ConnectionId, ask: Ask, cx: &mut Context<'_>) {
+        let Some(resting) = self.resting.get_mut(&id) else { return };
+        let was_finishing = resting.tail().is_some();
+        let is_of_use = match resting.look(ask, cx) {
+            Found::Ready => !was_finishing || self.pool.ended(now, id),
+            Found::Finishing => true,
+            Found::Dead => false,
+        };
+        if !is_of_use {
+            self.pool.closed(id);
+            let resting = self.take(id);
+            self.closed.push(Closed::Resting(resting));
+        }
+    }
+
+    /// Does what the pool decided
+    fn follow(&mut self, shared: &Arc<Shared>) {
+        while let Some(decision) = self.pool.next_decision() {
+            match decision {
+                Decision::Close(id) => {
+                    let resting = self.take(id);
+                    self.closed.push(Closed::Resting(resting));
+                }
+                Decision::Grant(ticket, lease) => {
+                    let granted = match lease {
+                        pool::Lease::Reuse(id) => Granted::Reuse(self.take(id)),
+                        pool::Lease::Open(id) => Granted::Open(Lease::new(id, shared)),
+                    };
+                    let waiting = self.waiting.remove(&ticket).expect("whoever is granted something waits");
+                    if let Err(granted) = waiting.send(granted) {
+                        self.closed.push(Closed::NotTaken(granted));
+                    }
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, id: ConnectionId) -> Resting<Carrier> {
+        self.resting.remove(&id).expect("what the pool takes for idle or finishing rests here")
+    }
+}
+
+/// A place in the line, given up when it is dropped
+struct Waiting<'a> {
+    ticket: Ticket,
+    shared: &'a Arc<Shared>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.shared.with(|state, _| {
+            state.waiting.remove(&self.ticket);
+            state.pool.give_up(self.ticket);
+        });
+    }
+}
+
+impl Lease {
+    fn new(id: ConnectionId, shared: &Arc<Shared>) -> Self {
+        Self { id, shared: Arc::downgrade(shared) }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if let Some(shared) = self.shared.upgrade() {
+            shared.with(|state, _| state.pool.closed(self.id));
+        }
+    }
+}
+
+impl<S: Socket> Socket for Leased<S> {
+    fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        self.socket.poll_read(cx, buffer)
+    }
+
+    fn read_now(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.socket.read_now(buffer)
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        self.socket.poll_write(cx, parts)
+    }
+}
+
+fn id_of(resting: &Resting<Carrier>) -> ConnectionId {
+    resting.connection().socket().lease.id
+}
+
+/// What the operating system has on it now
+fn look_now(resting: &mut Resting<Carrier>) -> Found {
+    resting.look(Ask::System, &mut Context::from_waker(Waker::noop()))
+}
