@@ -385,14 +385,16 @@ impl Call {
         if !std::mem::take(&mut self.item_out) {
             return;
         }
-        let (now, away) = (self.now, self.now - self.item_out_since);
+        let (now, since) = (self.now, self.item_out_since);
         if let Inner::Attempting(attempt) = &mut self.inner
             && let Some(stream) = attempt.stream()
         {
-            // The idle clock restarts (rule STR-3); the content clocks only leave out the consumer's
-            // own time, or a keep-alive that is delivered would restart them.
+            // The clocks restart (rule STR-3), those over the content only where some was taken: a peer
+            // that floods with keep-alives would otherwise live on the time it takes to deliver them.
             stream.quiet_since = now;
-            stream.content_since = (stream.content_since + away).min(now);
+            if stream.had_content && stream.content_since >= since {
+                stream.content_since = now;
+            }
         }
     }
 
