@@ -17,6 +17,27 @@
 //!   Deadlines are derived from the state; a machine never asks for a wake-up.
 //! - Parsing is lazy: one call of `next` yields at most one item. A consumer that stops calling is
 //!   back-pressure, and dropping a `Drain` early loses nothing: what was not parsed is kept.
+//! # What a driver owes the machine
+//!
+//! 1. Drain to [`Step::Wait`] or [`Step::Done`] after every event. Start what [`Step::Do`] says and do
+//!    not await it: writes, connects and closes go on while the machine decides other things.
+//! 2. Read only where [`Wait::io`] asks for it: the rest is the back-pressure. Read before writing,
+//!    so that an answer to a request that is still going out is seen.
+//! 3. Where [`Wait::taken`] is set, report [`Event::Taken`] once the consumer asks for more, and
+//!    nothing that arrived before that.
+//! 4. Compare the clock with the deadline before sleeping, and at each `Wait`. *Arrived beats
+//!    expired*: when a deadline is due, look at every connection once more, past any readiness that is
+//!    remembered from before, and feed what is there.
+//! 5. *One look, then the clock*: if the same timer is due after that look, report
+//!    [`Event::Elapsed`], even if the look brought data, and even if `Taken` came in between. Or a
+//!    peer that never stops sending would starve the timer.
+//! 6. A caller's cancel goes before everything else that is to be told.
+//! 7. Report a failed write by [`Event::Failed`] with [`Stage::Write`] and read on: the answer may lie
+//!    in the socket already. An end or a failed read is the last thing told of a connection.
+//! 8. Instants never go back. One origin for the life of the machine.
+//!
+//! # What the machine promises
+//!
 //! - Progress law: after [`Event::Elapsed`] at `now`, the next deadline is later than `now`, or the
 //!   state has changed.
 

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use steadfast::call::{Call, Item, Progress};
-use steadfast::outcome::Outcome;
+use steadfast::outcome::{Outcome, Turn};
 use steadfast::time::Instant;
 
 use crate::driver::{Driver, Output, Runtime};
@@ -51,6 +51,14 @@ impl<R: Runtime<Call>> CallStream<R> {
     pub fn cancel(&mut self) {
         if self.outcome.is_none() {
             self.driver.cancel();
+        }
+    }
+
+    /// The answer as far as it came
+    pub fn turn(&self) -> &Turn {
+        match &self.outcome {
+            Some(outcome) => outcome.turn(),
+            None => self.driver.machine().turn(),
         }
     }
 

@@ -71,8 +71,10 @@ pub struct Driver<M: Machine, R: Runtime<M>> {
     machine: M,
     runtime: R,
     links: Vec<(M::Link, Link<R::Socket>)>,
-    /// The deadline that was due when the sockets were last looked at for its sake
-    looked: Option<(Instant, M::Timer)>,
+    /// The timer that is due and for whose sake the sockets have been looked at
+    ///
+    /// Not its deadline: that may move by the consumer's own time, and is due all the same.
+    looked: Option<M::Timer>,
 }
 
 enum Link<S> {
@@ -132,11 +134,12 @@ impl<M: Machine, R: Runtime<M>> Driver<M, R> {
                 Stop::Wait(wait) => wait,
             };
             let now = runtime.now();
-            let due = wait.deadline.filter(|(at, _)| *at <= now);
+            let due = wait.deadline.filter(|(at, _)| *at <= now).map(|(_, timer)| timer);
             let event = if wait.taken {
                 // Whoever polls is the consumer, so it is back.
                 Event::Taken
             } else if due.is_none() {
+                *looked = None;
                 match look(machine, links, wait.io, Ask::Reactor, cx, buffer) {
                     Some(event) => event,
                     None => {
@@ -148,6 +151,7 @@ impl<M: Machine, R: Runtime<M>> Driver<M, R> {
                 }
             } else if *looked == due {
                 // One look, then the clock: endless pings must not starve a timer.
+                *looked = None;
                 Event::Elapsed
             } else {
                 // Arrived beats expired.

@@ -1,7 +1,7 @@
 //! An item of a call, owned.
 
 use steadfast::call::Item;
-use steadfast::outcome::{Delta, ToolKind, Turn};
+use steadfast::outcome::{Delta, ToolKind};
 
 /// An item of a call, copied out of the bytes it was lent from
 ///
@@ -60,8 +60,8 @@ pub enum Piece {
         /// The event's data
         data: String,
     },
-    /// The answer is whole, though trailing usage may follow
-    Finished(Box<Turn>),
+    /// The answer is whole, though trailing usage may follow; [`crate::CallStream::turn`] has it
+    Finished,
 }
 
 impl Piece {
@@ -75,7 +75,7 @@ impl Piece {
             | Self::ToolCall { .. }
             | Self::ToolArguments { .. }
             | Self::Unknown { .. }
-            | Self::Finished(_) => "",
+            | Self::Finished => "",
         }
     }
 }
@@ -95,7 +95,7 @@ impl From<Item<'_>> for Piece {
                 Self::ToolArguments { choice, index, fragment: fragment.to_owned() }
             }
             Item::Unknown { name, data } => Self::Unknown { name: name.to_owned(), data: data.to_owned() },
-            Item::Finished(turn) => Self::Finished(Box::new(turn.clone())),
+            Item::Finished(_) => Self::Finished,
         }
     }
 }

@@ -71,14 +71,14 @@ impl<S: Socket> Socket for Through<S> {
 pub struct Tunnelling<S> {
     socket: Option<S>,
     tunnel: Tunnel,
-    /// What came behind the handshake
-    early: Vec<u8>,
+    /// What was read and is not the handshake's, or not yet
+    unread: Vec<u8>,
 }
 
 impl<S: Socket> Tunnelling<S> {
     /// Sets up `tunnel` over a connection to its proxy
     pub fn new(socket: S, tunnel: Tunnel) -> Self {
-        Self { socket: Some(socket), tunnel, early: Vec::new() }
+        Self { socket: Some(socket), tunnel, unread: Vec::new() }
     }
 }
 
@@ -86,19 +86,19 @@ impl<S: Socket> Future for Tunnelling<S> {
     type Output = Result<Through<S>, IoFailure>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { socket, tunnel, early } = &mut *self;
+        let Self { socket, tunnel, unread } = &mut *self;
         let open = socket.as_mut().expect("a future is not polled after it was ready");
-        ready!(poll_open(open, tunnel, early, cx))?;
+        ready!(poll_open(open, tunnel, unread, cx))?;
         let socket = socket.take().expect("taken once, here");
-        Poll::Ready(Ok(Through { socket, early: std::mem::take(early), taken: 0 }))
+        Poll::Ready(Ok(Through { socket, early: std::mem::take(unread), taken: 0 }))
     }
 }
 
-/// Goes on with the handshake, and keeps what came behind it
+/// Goes on with the handshake; ready when it is over, with what came behind it in `unread`
 fn poll_open<S: Socket>(
     socket: &mut S,
     tunnel: &mut Tunnel,
-    early: &mut Vec<u8>,
+    unread: &mut Vec<u8>,
     cx: &mut Context<'_>,
 ) -> Poll<Result<(), IoFailure>> {
     let at_proxy = |error: io::Error| io_failure(Stage::Proxy, &error);
@@ -109,19 +109,21 @@ fn poll_open<S: Socket>(
                 sent => tunnel.sent(sent),
             }
         }
-        // A proxy may have said all it has to say before it was asked.
         if tunnel.is_open() {
             return Poll::Ready(Ok(()));
         }
-        let read = scratch::with(|buffer| match ready!(socket.poll_read(cx, buffer)).map_err(at_proxy)? {
-            0 => Poll::Ready(Err(tunnel.eof())),
-            read => {
-                let used = tunnel.received(&buffer[..read])?;
-                early.extend_from_slice(&buffer[used..read]);
-                Poll::Ready(Ok(()))
+        let used = tunnel.received(unread)?;
+        unread.drain(..used);
+        if used == 0 {
+            let read = scratch::with(|buffer| {
+                let read = ready!(socket.poll_read(cx, buffer))?;
+                unread.extend_from_slice(&buffer[..read]);
+                Poll::Ready(Ok(read))
+            });
+            if ready!(read).map_err(at_proxy)? == 0 {
+                return Poll::Ready(Err(tunnel.eof()));
             }
-        });
-        ready!(read)?;
+        }
     }
 }
 

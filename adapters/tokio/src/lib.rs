@@ -45,12 +45,18 @@ mod runtime;
 pub use client::{CallStream, Client};
 pub use resolve::{MAX_LOOK_UPS, Resolve, Resolving};
 pub use runtime::TokioRuntime;
-pub use steadfast::call::{Request, RequestBuilder, RequestError, Retries};
-pub use steadfast::config::{Overrides, RequestConfig};
+/// The pure core, whole
+pub use steadfast;
+pub use steadfast::call::{Item, Progress, Request, RequestBuilder, RequestError, Retries};
+pub use steadfast::config::{ConfigError, Overrides, RequestConfig};
 pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError};
 pub use steadfast::dialect::Dialect;
-pub use steadfast::outcome::{CallError, Completion, Ending, ErrorKind, Outcome};
+pub use steadfast::outcome::{
+    Billing, CallError, Completion, Delta, Ending, ErrorKind, Outcome, Phase, ProtocolError, ProviderError,
+    StatusError, Timeline, Timeout, Turn,
+};
 pub use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
+pub use steadfast::time::Bound;
 pub use steadfast_driver::Piece;
 pub use steadfast_tls::{TlsConfig, TlsConfigError};
 

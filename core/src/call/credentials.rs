@@ -46,23 +46,28 @@ impl Credentials {
                     names_one.then_some(value)
                 },
             );
-        let mut secrets: Vec<String> = in_headers
-            .flatten()
-            .chain(in_query)
-            .filter(|secret| secret.len() >= Self::MIN_BYTES)
-            .map(str::to_owned)
-            .collect();
-        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-        Self(secrets)
+        let mut credentials = Self::default();
+        in_headers.flatten().chain(in_query).for_each(|secret| credentials.hold(secret));
+        credentials
     }
 
     /// The credential in one more header field's value
     pub(super) fn add(&mut self, value: &HeaderValue) {
-        if let Some(secret) = value.to_str().ok().map(|value| after(value, ' '))
-            && secret.len() >= Self::MIN_BYTES
-        {
-            let at = self.0.partition_point(|known| known.len() > secret.len());
-            self.0.insert(at, secret.to_owned());
+        if let Ok(value) = value.to_str() {
+            self.hold(after(value, ' '));
+        }
+    }
+
+    /// Takes in a secret, in each spelling in which a server may echo it
+    fn hold(&mut self, secret: &str) {
+        if secret.len() < Self::MIN_BYTES {
+            return;
+        }
+        for spelling in [secret.to_owned(), secret.replace('/', "\\/"), percent_encoded(secret)] {
+            let at = self.0.partition_point(|known| known.len() > spelling.len());
+            if !self.0.contains(&spelling) {
+                self.0.insert(at, spelling);
+            }
         }
     }
 
@@ -132,6 +137,20 @@ impl Credentials {
 /// What follows the last `separator`; all of `text` where there is none
 fn after(text: &str, separator: char) -> &str {
     text.rsplit_once(separator).map_or(text, |(_, after)| after)
+}
+
+/// All but the unreserved characters (RFC 3986, 2.3) in their percent-encoding
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(char::from(byte))
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
 }
 
 impl fmt::Debug for Credentials {
@@ -214,5 +233,15 @@ mod tests {
         let mut bytes = b"abcdef".repeat(200_000);
         Credentials::of(&HeaderMap::new(), &target).blank_bytes(&mut bytes, false);
         assert_eq!(bytes, b"[credential]".repeat(200_000));
+    }
+
+    #[test]
+    fn other_spellings_of_a_credential_are_blanked_too() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::AUTHORIZATION, "Bearer sk/a+b=cd".parse().unwrap());
+        let credentials = Credentials::of(&headers, &PathAndQuery::from_static("/"));
+        let mut text = r"sk/a+b=cd sk\/a+b=cd sk%2Fa%2Bb%3Dcd sk/other".to_owned();
+        credentials.blank(&mut text);
+        assert_eq!(text, "[credential] [credential] [credential] sk/other");
     }
 }

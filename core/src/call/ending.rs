@@ -6,6 +6,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::attempt::{Attempt, AttemptPhase, Transport};
 use super::clocks::stream_of;
+use super::credentials::Credentials;
 use super::event::CloseMode;
 use super::request::Retries;
 use super::{Call, Inner, Pause};
@@ -16,7 +17,7 @@ use crate::machine::{FailureKind, IoFailure, ProxyRefusal, Stage};
 use crate::outcome::ProviderError;
 use crate::outcome::{
     AttemptRecord, Billing, CallError, Completion, Ending, ErrorKind, Note, Outcome, Phase, ProtocolError,
-    Reason, Span, SpanKind, StatusError, Timeline, Truncation,
+    Reason, Span, SpanKind, StatusError, Timeline, Truncation, Turn,
 };
 use crate::retry::class::{self, Class};
 use crate::retry::retry_after;
@@ -291,7 +292,16 @@ impl Call {
         self.finish(Err(CallError { kind, billing: self.billing, turn: Box::new(turn), retry_after }));
     }
 
-    fn finish(&mut self, result: Result<Completion, CallError>) {
+    fn finish(&mut self, mut result: Result<Completion, CallError>) {
+        let credentials = &self.request.credentials;
+        match &mut result {
+            Ok(Completion { ending: Ending::Incomplete(word), turn, .. }) => {
+                credentials.blank(word);
+                blank_words(turn, credentials);
+            }
+            Ok(completion) => blank_words(&mut completion.turn, credentials),
+            Err(error) => blank_words(&mut error.turn, credentials),
+        }
         let mut timeline = std::mem::replace(&mut self.timeline, Timeline::new(0, self.now));
         timeline.ended = self.now;
         self.item_out = false;
@@ -335,6 +345,15 @@ impl Call {
     }
 }
 
+/// Blanks credentials in what the provider says about an answer; the answer itself is the model's
+fn blank_words(turn: &mut Turn, credentials: &Credentials) {
+    let reasons = turn.choices.iter_mut().filter_map(|choice| choice.finish_reason.as_mut());
+    let usage = turn.usage.as_mut().map(|usage| &mut usage.raw);
+    for word in [&mut turn.id, &mut turn.model].into_iter().flatten().chain(reasons).chain(usage) {
+        credentials.blank(word);
+    }
+}
+
 /// How far a request had come on a connection that was dead before it
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stale {
@@ -358,6 +377,8 @@ fn is_retryable(kind: &ErrorKind, headers: &HeaderMap) -> bool {
         ErrorKind::Timeout(timeout) if matches!(timeout.phase, Phase::Connect | Phase::Request) => {
             Class::Retry
         }
+        // The same certificate comes again.
+        ErrorKind::Transport(failure) if failure.kind == FailureKind::Certificate => return false,
         ErrorKind::Transport(_) | ErrorKind::Empty | ErrorKind::Truncated(_) => Class::Retry,
         ErrorKind::Proxy(failure) => return class::proxy_class(failure.kind) == Class::Retry,
         ErrorKind::Timeout(_)

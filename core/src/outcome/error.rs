@@ -16,11 +16,9 @@ use crate::http1::Http1Error;
 use crate::machine::{IoFailure, Stage};
 
 /// A call that failed: how, what it may have cost, and what came of it
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{kind}")]
+#[derive(Clone, Debug)]
 pub struct CallError {
     /// How it failed
-    #[source]
     pub kind: ErrorKind,
     /// What it may have cost
     pub billing: Billing,
@@ -28,6 +26,19 @@ pub struct CallError {
     pub turn: Box<Turn>,
     /// How long the server asks us to wait before another attempt, where it does
     pub retry_after: Option<Duration>,
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.kind.fmt(f)
+    }
+}
+
+/// The source is that of the kind, whose own words are ours already
+impl std::error::Error for CallError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.kind.source()
+    }
 }
 
 /// The kinds of failure
@@ -57,7 +68,7 @@ pub enum ErrorKind {
     },
     /// The connection could not be made, or broke
     #[error("the connection failed at stage {stage}: {0}", stage = .0.stage.name())]
-    Transport(#[source] IoFailure),
+    Transport(IoFailure),
     /// A proxy could not be reached, refused, or failed; the stage is always [`Stage::Proxy`]
     #[error("the way through the proxy failed: {0}")]
     Proxy(#[source] IoFailure),

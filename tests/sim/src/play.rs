@@ -138,7 +138,7 @@ impl Play<'_, '_> {
         } else {
             self.feed(Event::Start)
         };
-        let mut looked = false;
+        let mut looked = None;
         for _ in 0..MAX_EVENTS {
             if let Some((_, _, peer)) = &mut self.peer {
                 peer.run(self.consumer.now);
@@ -167,16 +167,19 @@ impl Play<'_, '_> {
                 }
                 Stop::Wait(wait) => wait,
             };
-            let due = wait.deadline.is_some_and(|(at, _)| at <= self.consumer.now);
-            let expired = std::mem::take(&mut looked) && due;
+            let due = wait.deadline.filter(|(at, _)| *at <= self.consumer.now).map(|(_, timer)| timer);
+            if due.is_none() {
+                looked = None;
+            }
             stop = if wait.taken {
                 self.feed(Event::Taken)
-            } else if expired {
+            } else if due.is_some() && looked == due {
+                looked = None;
                 self.elapsed()
             } else if let Some(next) = self.arrived(&wait) {
                 looked = due;
                 next
-            } else if due {
+            } else if due.is_some() {
                 self.elapsed()
             } else {
                 let peer = self.peer.as_ref().and_then(|(_, _, peer)| peer.wakes_at());

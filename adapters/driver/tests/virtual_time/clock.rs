@@ -107,7 +107,7 @@ fn a_connection_that_failed_unheard_of_is_no_timeout() {
 fn endless_pings_do_not_outlive_after_marker() {
     let mut rig = Rig::streaming(Overrides::new().after_marker(0.2), &(text("a") + STOP));
     assert_eq!(rig.text(), "a");
-    assert!(matches!(rig.run(), Poll::Ready(Output::Item(Piece::Finished(_)))));
+    assert!(matches!(rig.run(), Poll::Ready(Output::Item(Piece::Finished))));
     rig.assert_pending();
     rig.wire(|wire| wire.endless = Some(PING.into()));
     rig.world.advance(millis(200));
@@ -122,7 +122,7 @@ fn endless_pings_do_not_outlive_after_marker() {
 fn endless_unknown_events_do_not_outlive_after_marker() {
     let mut rig = Rig::streaming(Overrides::new().after_marker(0.2), &(text("a") + STOP));
     assert_eq!(rig.text(), "a");
-    assert!(matches!(rig.run(), Poll::Ready(Output::Item(Piece::Finished(_)))));
+    assert!(matches!(rig.run(), Poll::Ready(Output::Item(Piece::Finished))));
     rig.assert_pending();
     rig.wire(|wire| wire.endless = Some("event: heartbeat\ndata: {\"beat\":1}\n\n".into()));
     rig.world.advance(millis(200));
@@ -161,7 +161,7 @@ fn what_came_while_the_consumer_was_away_is_taken_after_the_bound() {
     let usage = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":2}}\n\n";
     let mut rig = Rig::streaming(Overrides::new().after_marker(0.2), &(text("a") + STOP));
     assert_eq!(rig.text(), "a");
-    assert!(matches!(rig.run(), Poll::Ready(Output::Item(Piece::Finished(_)))));
+    assert!(matches!(rig.run(), Poll::Ready(Output::Item(Piece::Finished))));
     rig.wire(|wire| wire.push(usage.to_owned() + DONE));
     rig.world.advance(millis(10_000));
     let completion = rig.outcome().result.expect("a success");
@@ -172,7 +172,7 @@ fn what_came_while_the_consumer_was_away_is_taken_after_the_bound() {
 fn a_held_open_stream_is_noted() {
     let mut rig = Rig::streaming(Overrides::new().after_marker(0.2), &(text("a") + STOP));
     assert_eq!(rig.text(), "a");
-    assert!(matches!(rig.run(), Poll::Ready(Output::Item(Piece::Finished(_)))));
+    assert!(matches!(rig.run(), Poll::Ready(Output::Item(Piece::Finished))));
     rig.assert_pending();
     rig.world.advance(millis(200));
     let outcome = rig.outcome();

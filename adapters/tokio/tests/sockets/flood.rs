@@ -51,13 +51,16 @@ fn stream_deadline_ends_a_flood_of_content() {
 }
 
 #[test]
-fn content_idle_ends_a_flood_of_comments() {
-    let mock = flooding("$hi", "$comment");
-    let overrides: Overrides = once().content_idle_timeout(BOUND.as_secs_f64());
-    let outcome = current_thread()
-        .block_on(within_cap(client_of(&mock).send(stream_from(&mock.base_url(), overrides))));
-    let error = outcome.result.expect_err("a breach");
-    let ErrorKind::Timeout(timeout) = error.kind else { panic!("{error}") };
-    assert_eq!(timeout.phase, Phase::ContentIdle);
-    assert!((BOUND..BOUND * 10).contains(&timeout.elapsed), "{timeout}");
+fn content_idle_ends_a_flood_of_comments_and_of_events_that_are_no_content() {
+    // The unknown events are delivered, and each time the consumer's own time moves the deadline on.
+    for flood in ["$comment", "$unknown"] {
+        let mock = flooding("$hi", flood);
+        let overrides: Overrides = once().content_idle_timeout(BOUND.as_secs_f64());
+        let outcome = current_thread()
+            .block_on(within_cap(client_of(&mock).send(stream_from(&mock.base_url(), overrides))));
+        let error = outcome.result.expect_err("a breach");
+        let ErrorKind::Timeout(timeout) = error.kind else { panic!("{error}") };
+        assert_eq!(timeout.phase, Phase::ContentIdle, "{flood}");
+        assert!((BOUND..BOUND * 10).contains(&timeout.elapsed), "{flood}: {timeout}");
+    }
 }

@@ -366,3 +366,17 @@ fn a_failure_says_what_it_may_have_cost() {
     assert_eq!(failure(&second).billing, Billing::MaybeBilled);
     assert_eq!(second.ended_at(), second.attempts_at()[1]);
 }
+
+#[test]
+fn a_certificate_that_was_not_accepted_is_not_tried_again() {
+    for (kind, attempts) in [(FailureKind::Certificate, 1), (FailureKind::Tls, 3)] {
+        let mut play = Play::unary(Overrides::new().max_attempts(3)).start();
+        play.fail(Stage::Tls, kind, "expired");
+        while play.record.done.is_none() {
+            assert!(matches!(play.deadline(), Some((_, Timer::Backoff))), "{kind:?}");
+            play.expire();
+            play.fail(Stage::Tls, kind, "expired");
+        }
+        assert_eq!(play.attempts_at().len(), attempts, "{kind:?}");
+    }
+}

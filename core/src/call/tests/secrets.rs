@@ -109,3 +109,22 @@ fn in_the_header_of_an_answer() {
     assert_eq!(play.completion().headers["set-cookie"], "[credential]");
     holds_no_secret(&play);
 }
+
+#[test]
+fn in_what_the_provider_says_about_an_answer() {
+    let last = |reason: &str| {
+        event(&json!({
+            "id": KEY,
+            "model": KEY,
+            "choices": [{"index": 0, "delta": {}, "finish_reason": reason}],
+            "usage": {"prompt_tokens": 1, "for": KEY},
+        }))
+    };
+    for end in ["data: [DONE]\n\n", "data: {\"error\":{\"message\":\"no\"}}\n\n"] {
+        let mut play = play(Shape::Stream);
+        play.receive(STREAM_HEAD);
+        play.receive(chunk(CHAT.text("Hi") + &last(KEY) + end));
+        assert_eq!(play.outcome().turn().finish_reason(), Some("[credential]"));
+        holds_no_secret(&play);
+    }
+}
