@@ -1,12 +1,12 @@
 //! Peers without measure: whatever they send, the memory held stays within what the caps allow.
 //!
-//! Counted by the allocator, so alone in its process, and one test after the other. What counts is
-//! what the call holds at every read and at every item; the bytes that it is fed are lent to it, from
-//! buffers that were there before. Text that grows doubles its room, so a cap is met up to twice over.
+//! Counted by the allocator, so one test after the other, and without the test harness, whose own
+//! thread allocates. What counts is what the call holds at every read and at every item; the bytes
+//! that it is fed are lent to it, from buffers that were there before. Text that grows doubles its
+//! room, so a cap is met up to twice over.
 
 use std::alloc::System;
 use std::cell::Cell;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -91,12 +91,6 @@ impl Flood {
     }
 }
 
-/// Keeps other tests from allocating meanwhile
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Bytes that live on the heap
 fn live() -> usize {
     let stats = ALLOCATOR.stats();
@@ -159,9 +153,25 @@ impl Played {
     }
 }
 
-#[test]
+fn main() {
+    let tests: [(&str, fn()); 6] = [
+        (
+            "a_long_stream_of_tiny_events_holds_its_text_and_nothing_else",
+            a_long_stream_of_tiny_events_holds_its_text_and_nothing_else,
+        ),
+        ("a_long_stream_of_pings_holds_nothing", a_long_stream_of_pings_holds_nothing),
+        ("a_large_event_is_held_once_and_its_text_once", a_large_event_is_held_once_and_its_text_once),
+        ("endless_events_meet_max_event_bytes", endless_events_meet_max_event_bytes),
+        ("endless_heads_and_chunk_lines_meet_their_bounds", endless_heads_and_chunk_lines_meet_their_bounds),
+        ("endless_answers_meet_max_body_bytes", endless_answers_meet_max_body_bytes),
+    ];
+    for (name, test) in tests {
+        println!("{name}");
+        test();
+    }
+}
+
 fn a_long_stream_of_tiny_events_holds_its_text_and_nothing_else() {
-    let _alone = alone();
     let (flood, count) = Flood::long(HEAD, &c("a"), LONG, &(f("stop") + D));
     let played = flood.play(Dialect::OpenAiChat, Shape::Stream, Overrides::new());
     played.say("a long stream of tiny deltas");
@@ -173,9 +183,7 @@ fn a_long_stream_of_tiny_events_holds_its_text_and_nothing_else() {
     assert!(played.peak <= 2 * played.text().len() + MACHINE, "{}", played.peak);
 }
 
-#[test]
 fn a_long_stream_of_pings_holds_nothing() {
-    let _alone = alone();
     for (name, ping, events) in [("comments", ": ping\n\n", false), ("pings", AP, true)] {
         let (flood, count) = Flood::long(&format!("{HEAD}{AS}"), ping, LONG, "");
         let played = flood.play(Dialect::Anthropic, Shape::Stream, Overrides::new());
@@ -186,9 +194,7 @@ fn a_long_stream_of_pings_holds_nothing() {
     }
 }
 
-#[test]
 fn a_large_event_is_held_once_and_its_text_once() {
-    let _alone = alone();
     let text = "0123456789 \u{e9}\u{4e2d}".repeat(600_000 / 16);
     assert_eq!(text.len(), 600_000);
     let body = c(&text) + &f("stop") + D;
@@ -219,9 +225,7 @@ fn assert_ends(name: &str, played: &Played, kind: ErrorKind, held: usize, read: 
     assert!(played.sent as usize <= read + 3 * READ, "{name}: {} read", played.sent);
 }
 
-#[test]
 fn endless_events_meet_max_event_bytes() {
-    let _alone = alone();
     let huge_chunk = CHUNKED.to_owned() + "ffffffffffffffff\r\ndata: ";
     let cases = [
         ("an endless line", Dialect::OpenAiChat, HEAD.to_owned() + "data: ", "a"),
@@ -244,9 +248,7 @@ fn endless_events_meet_max_event_bytes() {
     }
 }
 
-#[test]
 fn endless_heads_and_chunk_lines_meet_their_bounds() {
-    let _alone = alone();
     let too_large = Http1Error::HeadTooLarge { limit: MAX_HEAD };
     let line = usize::from(MAX_CHUNK_LINE_BYTES);
     let continues = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -269,9 +271,7 @@ fn endless_heads_and_chunk_lines_meet_their_bounds() {
     }
 }
 
-#[test]
 fn endless_answers_meet_max_body_bytes() {
-    let _alone = alone();
     let cap = || Overrides::new().max_body_bytes(MAX_BODY);
     let ends = || ErrorKind::from(ProtocolError::BodyTooLarge { limit: MAX_BODY });
     let tool = "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"aaaaaaaaaaaaaaaa\"}}]}}]}\n\n";
