@@ -49,8 +49,8 @@ use crate::time::Instant;
 
 /// A sans-IO state machine: events in, steps out
 ///
-/// The methods without a body are the machine's side of the contract; they are called by
-/// [`Machine::handle`] and [`Drain`] alone.
+/// The methods that take a [`Permit`] are the machine's side of the contract: only
+/// [`Machine::handle`] and [`Drain`] can call them.
 pub trait Machine: Sized {
     /// Names one connection of this machine
     type Link: Copy + Eq + fmt::Debug;
@@ -72,18 +72,23 @@ pub trait Machine: Sized {
     /// Takes in one event and returns those of its bytes that are still to be parsed
     ///
     /// Errors: [`Misuse`] when the driver broke the contract; the event is then without effect.
-    fn accept<'e>(&mut self, now: Instant, event: Event<'e, Self>) -> Result<&'e [u8], Misuse>;
+    fn accept<'e>(
+        &mut self,
+        permit: Permit,
+        now: Instant,
+        event: Event<'e, Self>,
+    ) -> Result<&'e [u8], Misuse>;
 
     /// Takes one step, parsing from the front of `input` and adding what it used to `used`
-    fn step<'s>(&'s mut self, input: &'s [u8], used: &mut usize) -> Step<'s, Self>;
+    fn step<'s>(&'s mut self, permit: Permit, input: &'s [u8], used: &mut usize) -> Step<'s, Self>;
 
     /// Copies out of `input` whatever queued items still point into it
     ///
     /// Called when a [`Drain`] is dropped before its end.
-    fn detach(&mut self, input: &[u8]);
+    fn detach(&mut self, permit: Permit, input: &[u8]);
 
     /// Where an interrupted [`Drain`] leaves its unread bytes
-    fn tail(&mut self) -> &mut Tail;
+    fn tail(&mut self, permit: Permit) -> &mut Tail;
 
     /// Bytes still to be written to `link`, in order: two slices, either of which may be empty
     ///
@@ -99,24 +104,24 @@ pub trait Machine: Sized {
         now: Instant,
         event: Event<'e, Self>,
     ) -> Result<Drain<'m, Self>, Misuse> {
-        let tail = self.tail();
+        let tail = self.tail(Permit(()));
         if tail.lent || tail.forgotten {
             return Err(Misuse::ForgottenDrain);
         }
         if !tail.is_empty() && matches!(event, Event::Received(..) | Event::Elapsed) {
             return Err(Misuse::Undrained);
         }
-        let bytes = self.accept(now, event)?;
+        let bytes = self.accept(Permit(()), now, event)?;
         if bytes.is_empty() {
             return Ok(self.drain());
         }
-        self.tail().lent = true;
+        self.tail(Permit(())).lent = true;
         Ok(Drain { machine: self, input: Input::Lent(bytes), used: 0 })
     }
 
     /// Goes on with the steps: nothing new has happened
     fn drain(&mut self) -> Drain<'_, Self> {
-        let tail = self.tail();
+        let tail = self.tail(Permit(()));
         tail.forgotten |= tail.lent;
         tail.lent = true;
         let used = std::mem::take(&mut tail.read);
@@ -124,6 +129,12 @@ pub trait Machine: Sized {
         Drain { machine: self, input, used }
     }
 }
+
+/// Lets [`Machine::handle`] and [`Drain`] call a machine's side of the contract, and nobody else
+///
+/// It cannot be made outside of this module, so bytes and steps cannot be lost past a [`Drain`].
+#[derive(Clone, Copy, Debug)]
+pub struct Permit(());
 
 /// What happened, as every driver can report it
 pub enum Event<'e, M: Machine> {
@@ -285,6 +296,16 @@ pub struct Wait<M: Machine> {
     pub taken: bool,
 }
 
+impl<M: Machine> fmt::Debug for Wait<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wait")
+            .field("deadline", &self.deadline)
+            .field("io", &self.io.into_iter().collect::<Vec<_>>())
+            .field("taken", &self.taken)
+            .finish()
+    }
+}
+
 /// What a machine wants of one connection
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interest<L> {
@@ -326,14 +347,14 @@ impl<M: Machine> Drain<'_, M> {
     /// The next step; after `Wait` or `Done`, a `Wait` again
     #[allow(clippy::should_implement_trait, reason = "items are lent, an Iterator cannot lend")]
     pub fn next(&mut self) -> Step<'_, M> {
-        self.machine.step(self.input.bytes(), &mut self.used)
+        self.machine.step(Permit(()), self.input.bytes(), &mut self.used)
     }
 }
 
 impl<M: Machine> Drop for Drain<'_, M> {
     fn drop(&mut self) {
-        self.machine.detach(self.input.bytes());
-        let tail = self.machine.tail();
+        self.machine.detach(Permit(()), self.input.bytes());
+        let tail = self.machine.tail(Permit(()));
         tail.lent = false;
         match &mut self.input {
             Input::Lent(bytes) => {

@@ -110,8 +110,8 @@ pub enum Fact<'e> {
 /// | `Connect` | absolute | the attempt's start | the attempt |
 /// | `Request` | absolute | the attempt's start | the attempt |
 /// | `ErrorBody` | absolute | the head of an answer that is no success | the body |
-/// | `FirstContent` | rolling | the head; the consumer's return | the call |
-/// | `ContentIdle` | rolling | the last event that extends the answer; the consumer's return | the call |
+/// | `FirstContent` | absolute | the head | the call |
+/// | `ContentIdle` | rolling | the last event that extends the answer; the consumer's return from it | the call |
 /// | `StreamIdle` | rolling | the last byte of any kind; the consumer's return | the call |
 /// | `AfterMarker` | absolute | the completion marker; afresh with content after it | the call, in success |
 /// | `Backoff` | absolute | the failure before | the pause |

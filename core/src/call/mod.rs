@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use crate::config::RequestConfig;
 use crate::http1::{self, Limits, ResponseDecoder, TailState};
-use crate::machine::{Event, Interest, IoFailure, Machine, Misuse, Stage, Step, Tail, Wait};
+use crate::machine::{Event, Interest, IoFailure, Machine, Misuse, Permit, Stage, Step, Tail, Wait};
 use crate::outcome::{Billing, ErrorKind, Outcome, Reason, Timeline, Turn};
 use crate::retry::backoff::Backoff;
 use crate::time::Instant;
@@ -385,14 +385,16 @@ impl Call {
         if !std::mem::take(&mut self.item_out) {
             return;
         }
-        let (now, away) = (self.now, self.now - self.item_out_since);
+        let (now, since) = (self.now, self.item_out_since);
         if let Inner::Attempting(attempt) = &mut self.inner
             && let Some(stream) = attempt.stream()
         {
-            // The idle clock restarts (rule STR-3); the content clocks only leave out the consumer's
-            // own time, or a keep-alive that is delivered would restart them.
+            // The clocks restart (rule STR-3), those over the content only where some was taken: a peer
+            // that floods with keep-alives would otherwise live on the time it takes to deliver them.
             stream.quiet_since = now;
-            stream.content_since = (stream.content_since + away).min(now);
+            if stream.had_content && stream.content_since >= since {
+                stream.content_since = now;
+            }
         }
     }
 
@@ -433,7 +435,7 @@ impl Machine for Call {
     type Command = Command;
     type Done = Outcome;
 
-    fn accept<'e>(&mut self, now: Instant, event: Event<'e, Self>) -> Result<&'e [u8], Misuse> {
+    fn accept<'e>(&mut self, _: Permit, now: Instant, event: Event<'e, Self>) -> Result<&'e [u8], Misuse> {
         match (&self.inner, &event) {
             (Inner::Idle, Event::Start | Event::Cancel) => {}
             (Inner::Idle, _) => return Err(Misuse::NotStarted),
@@ -452,7 +454,7 @@ impl Machine for Call {
         taken_in
     }
 
-    fn step<'s>(&'s mut self, input: &'s [u8], used: &mut usize) -> Step<'s, Self> {
+    fn step<'s>(&'s mut self, _: Permit, input: &'s [u8], used: &mut usize) -> Step<'s, Self> {
         let delivery = loop {
             if let Some((id, mode)) = self.close.take() {
                 let mode = match mode {
@@ -492,7 +494,7 @@ impl Machine for Call {
         self.deliver(delivery, input)
     }
 
-    fn detach(&mut self, input: &[u8]) {
+    fn detach(&mut self, _: Permit, input: &[u8]) {
         if let Inner::Attempting(attempt) = &mut self.inner
             && attempt.content.is_none()
             && let Some(stream) = attempt.stream()
@@ -501,7 +503,7 @@ impl Machine for Call {
         }
     }
 
-    fn tail(&mut self) -> &mut Tail {
+    fn tail(&mut self, _: Permit) -> &mut Tail {
         &mut self.tail
     }
 

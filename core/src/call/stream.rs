@@ -22,7 +22,7 @@ pub(super) struct StreamBody {
     own_name: String,
     /// The last byte, or the consumer's return
     pub(super) quiet_since: Instant,
-    /// The last event that extended the answer, the head before the first, or the consumer's return
+    /// The last event that extended the answer, or the consumer's return from it; before that, the head
     pub(super) content_since: Instant,
     /// Whether any event extended the answer
     pub(super) had_content: bool,

@@ -196,8 +196,7 @@ fn a_keep_alive_that_the_consumer_takes_its_time_with_gives_no_credit() {
     play.at(1_000).receive(chunk(unknown));
     assert!(matches!(play.record.items[1].1, Got::Unknown(..)));
     play.at(1_300).taken();
-    // 300 ms were the consumer's own.
-    assert_eq!(play.deadline(), Some((ms(2_400), Timer::ContentIdle)));
+    assert_eq!(play.deadline(), Some((ms(2_100), Timer::ContentIdle)));
     play.expire();
     assert_eq!(play.breach(), (Phase::ContentIdle, ms(2_000), ms(2_000)));
 }
