@@ -43,18 +43,17 @@ struct State {
     /// Those that are idle or finishing
     resting: BTreeMap<ConnectionId, Resting<Carrier>>,
     waiting: BTreeMap<Ticket, oneshot::Sender<Granted>>,
-    /// What is to be closed once the lock is open: a connection that closes reports it, by that lock
-    closed: Vec<Closed>,
+    /// What is to be done once the lock is open, for it may come back here
+    due: Vec<Due>,
     /// A [`Janitor`] lives
     is_watched: bool,
     /// Wakes it
     janitor: Option<Waker>,
 }
 
-enum Closed {
-    Resting(Resting<Carrier>),
-    /// Nobody was there any more to take it
-    NotTaken(Granted),
+enum Due {
+    Close(Resting<Carrier>),
+    Grant(oneshot::Sender<Granted>, Granted),
 }
 
 /// What came of a request for a connection
@@ -88,7 +87,7 @@ impl Connections {
             pool: Pool::new(settings),
             resting: BTreeMap::new(),
             waiting: BTreeMap::new(),
-            closed: Vec::new(),
+            due: Vec::new(),
             is_watched: false,
             janitor: None,
         };
@@ -168,12 +167,13 @@ impl Shared {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let result = act(&mut state, self.clock.now());
         state.follow(self);
-        let closed = std::mem::take(&mut state.closed);
+        let due = std::mem::take(&mut state.due);
         drop(state);
-        for closed in closed {
-            match closed {
-                Closed::Resting(resting) => resting.close(),
-                Closed::NotTaken(granted) => drop(granted),
+        for due in due {
+            match due {
+                Due::Close(resting) => resting.close(),
+                // Where nobody is there any more to take it, it is dropped.
+                Due::Grant(waiting, granted) => drop(waiting.send(granted)),
             }
         }
         result
@@ -240,7 +240,7 @@ impl State {
                         return Asked::Granted(Granted::Reuse(resting));
                     }
                     self.pool.stale(id);
-                    self.closed.push(Closed::Resting(resting));
+                    self.due.push(Due::Close(resting));
                 }
                 Checkout::Wait(ticket) => {
                     let (sender, receiver) = oneshot::channel();
@@ -262,7 +262,7 @@ impl State {
         if is_taken {
             self.resting.insert(id, resting);
         } else {
-            self.closed.push(Closed::Resting(resting));
+            self.due.push(Due::Close(resting));
         }
     }
 
@@ -278,7 +278,7 @@ impl State {
         if !is_of_use {
             self.pool.closed(id);
             let resting = self.take(id);
-            self.closed.push(Closed::Resting(resting));
+            self.due.push(Due::Close(resting));
         }
     }
 
@@ -288,7 +288,7 @@ impl State {
             match decision {
                 Decision::Close(id) => {
                     let resting = self.take(id);
-                    self.closed.push(Closed::Resting(resting));
+                    self.due.push(Due::Close(resting));
                 }
                 Decision::Grant(ticket, lease) => {
                     let granted = match lease {
@@ -296,9 +296,7 @@ impl State {
                         pool::Lease::Open(id) => Granted::Open(Lease::new(id, shared)),
                     };
                     let waiting = self.waiting.remove(&ticket).expect("whoever is granted something waits");
-                    if let Err(granted) = waiting.send(granted) {
-                        self.closed.push(Closed::NotTaken(granted));
-                    }
+                    self.due.push(Due::Grant(waiting, granted));
                 }
             }
         }

@@ -232,11 +232,11 @@ fn a_slow_consumer_holds_up_the_server_and_costs_no_memory() {
             .await
             .is_some()
         {
-            peak = peak.max(live() - before);
+            peak = peak.max(live().saturating_sub(before));
             if events % 500 == 1 {
                 // Longer than the idle bound, which does not run while it is the consumer who is awaited.
                 tokio::time::sleep(Duration::from_millis(250)).await;
-                peak = peak.max(live() - before);
+                peak = peak.max(live().saturating_sub(before));
             }
         }
         (events, peak)
@@ -263,7 +263,7 @@ fn a_long_answer_is_held_once() {
             }
         };
         while stream.next_with(&mut take).await.is_some() {
-            peak = peak.max(live() - before);
+            peak = peak.max(live().saturating_sub(before));
         }
         (bytes, peak)
     });

@@ -1,17 +1,21 @@
 //! Bounds of the pool: a cap and its line, idle connections that grow old, and who watches them.
 
+use std::net::TcpListener;
 use std::num::NonZeroUsize;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use steadfast::config::RequestConfig;
 use steadfast::outcome::{ErrorKind, Phase};
 use steadfast::time::Bound;
-use steadfast_tokio::{Client, PoolSettings};
+use steadfast_tokio::{Client, Overrides, PoolSettings};
 use tokio::runtime::Handle;
+use tokio::task::JoinSet;
 
-use crate::peer::{CAP, Left, Server};
-use crate::requests::{current_thread, once, poll_once, unary_from, within_cap};
+use crate::peer::{CAP, Left, Peer, Server};
+use crate::requests::{current_thread, multi_thread, once, poll_once, unary_from, within_cap};
 use crate::reuse::{answer, serving, until};
 
 fn capped(cap: usize) -> Client {
@@ -149,6 +153,78 @@ fn whoever_watches_goes_with_the_last_connection_and_with_the_client() {
         }));
         assert_eq!(thread.join().expect("the server is well"), Left::Fin);
     }
+}
+
+/// Serves as many connections as come, a thread each: every third answer is the last on its connection,
+/// and half of those do not say so
+fn unreliable(url: &mpsc::Sender<String>, stopped: &AtomicBool) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    url.send(format!("http://{}", listener.local_addr().expect("an address"))).expect("the test listens");
+    thread::scope(|scope| {
+        for socket in listener.incoming() {
+            let socket = socket.expect("a connection");
+            if stopped.load(Ordering::Relaxed) {
+                return;
+            }
+            scope.spawn(move || {
+                let mut peer = Peer::Plain(socket);
+                for number in 1.. {
+                    if peer.try_request().is_none() {
+                        return;
+                    }
+                    let close = if number == 6 { "\r\nconnection: close\r\n" } else { "\r\n" };
+                    // A client may have given up.
+                    if peer.try_write(answer("Hi").replacen("\r\n", close, 1)).is_err() || number % 3 == 0 {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn any_mixture_of_calls_ends_and_leaves_nothing() {
+    const CALLS: u64 = 600;
+    let stopped = Arc::new(AtomicBool::new(false));
+    let (tell, url) = mpsc::channel();
+    let server = thread::spawn({
+        let stopped = Arc::clone(&stopped);
+        move || unreliable(&tell, &stopped)
+    });
+    let url = url.recv_timeout(CAP).expect("a server");
+    for cap in [1, 4, usize::MAX] {
+        let client = capped(cap);
+        multi_thread(2).block_on(within_cap(async {
+            let mut calls = JoinSet::new();
+            for call in 0..CALLS {
+                let mut stream = client.stream(unary_from(&url, Overrides::new(), 0));
+                calls.spawn(async move {
+                    // Every fourth is given up at some point: in line, while it connects, or later.
+                    let patience = if call % 4 == 0 { Duration::from_micros(call * 50) } else { CAP };
+                    match tokio::time::timeout(patience, stream.next()).await {
+                        Ok(_) => Some(stream.outcome().await),
+                        Err(_) => None,
+                    }
+                });
+            }
+            for outcome in calls.join_all().await.into_iter().flatten() {
+                assert_eq!(
+                    outcome.result.expect("an answer, by another attempt if need be").turn.text(),
+                    "Hi"
+                );
+            }
+            let statistics = client.pool_statistics();
+            assert_eq!((statistics.in_use, statistics.waiting), (0, 0), "{statistics:?}");
+            assert!(statistics.reused > 0 && statistics.idle <= cap);
+            client.close_idle();
+            assert_eq!(client.pool_statistics().idle, 0);
+            until(|| Handle::current().metrics().num_alive_tasks() == 0).await;
+        }));
+    }
+    stopped.store(true, Ordering::Relaxed);
+    drop(std::net::TcpStream::connect(url.trim_start_matches("http://")).expect("it accepts"));
+    server.join().expect("the server is well");
 }
 
 /// The default stays what the documentation says
