@@ -280,6 +280,9 @@ impl Call {
             Err(error @ ContentError::Incomplete { .. }) => return self.truncated(error.to_string()),
             Err(error @ ContentError::Corrupt(_)) => return self.broken(error.into()),
         }
+        if !proper && self.ended_by_cut() {
+            return;
+        }
         let Inner::Attempting(attempt) = &mut self.inner else { return };
         match &mut attempt.phase {
             AttemptPhase::Connecting | AttemptPhase::Waiting => {}
@@ -288,14 +291,21 @@ impl Call {
                 let body = std::mem::take(body);
                 self.unary_ended(body, proper);
             }
-            AttemptPhase::Stream(stream) => match stream.end(proper) {
-                Ok(true) => {
-                    attempt.record.events += 1;
-                    self.timeline.note(Note::TailTaken);
+            AttemptPhase::Stream(stream) => {
+                let had_events = !stream.is_whole();
+                let ended = stream.end(proper);
+                if had_events && stream.is_whole() {
+                    self.timeline.note(Note::UnaryAnswerToStream);
                 }
-                Ok(false) => {}
-                Err(error) => self.unreadable(error, proper),
-            },
+                match ended {
+                    Ok(true) => {
+                        attempt.record.events += 1;
+                        self.timeline.note(Note::TailTaken);
+                    }
+                    Ok(false) => {}
+                    Err(error) => self.unreadable(error, proper),
+                }
+            }
         }
     }
 
