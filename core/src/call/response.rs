@@ -157,9 +157,6 @@ impl Call {
             _ if !is_answer(head.status, dialect) || is_foreign => AttemptPhase::Refused(Vec::new()),
             (Shape::Stream, Some(dialect)) => {
                 let framing = dialect.framing(content_type.as_deref());
-                if framing.is_none() {
-                    self.timeline.note(Note::UnaryAnswerToStream);
-                }
                 let max_event_bytes = self.config.max_event_bytes();
                 AttemptPhase::Stream(Box::new(StreamBody::new(framing, dialect, max_event_bytes, now)))
             }
@@ -292,9 +289,8 @@ impl Call {
                 self.unary_ended(body, proper);
             }
             AttemptPhase::Stream(stream) => {
-                let had_events = !stream.is_whole();
                 let ended = stream.end(proper);
-                if had_events && stream.is_whole() {
+                if stream.is_whole() {
                     self.timeline.note(Note::UnaryAnswerToStream);
                 }
                 match ended {

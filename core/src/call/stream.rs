@@ -34,6 +34,16 @@ pub(super) struct StreamBody {
     pub(super) marked_at: Option<Instant>,
     /// The body is over, and what was left of it has been decoded
     pub(super) over: bool,
+    /// The server calls it JSON where events were asked for: until its first byte shows what it is, the
+    /// cap on an event of it
+    mislabelled: Option<usize>,
+}
+
+/// Whether a body that begins with this byte is an event stream: a field's name, or a comment
+///
+/// No JSON document begins so.
+fn is_event_line(first: u8) -> bool {
+    matches!(first, b'd' | b'e' | b'i' | b'r' | b':')
 }
 
 #[derive(Debug)]
@@ -73,8 +83,10 @@ impl StreamBody {
             Some(framing) => Source::Events(Framer::new(framing, max_event_bytes)),
             None => Source::Whole(Vec::new()),
         };
+        let streams_events = dialect.framing(None) == Some(Framing::Sse);
         Self {
             source,
+            mislabelled: (framing != Some(Framing::Sse) && streams_events).then_some(max_event_bytes),
             document: (framing == Some(Framing::Sse)).then(Vec::new),
             decoder: Decoder::new(dialect),
             findings: Findings::default(),
@@ -101,6 +113,14 @@ impl StreamBody {
         range: Range<usize>,
         max_body_bytes: usize,
     ) -> (usize, Result<bool, ProtocolError>) {
+        if let Some(max_event_bytes) = self.mislabelled
+            && let Some(first) = input[range.clone()].iter().find(|byte| !byte.is_ascii_whitespace())
+        {
+            self.mislabelled = None;
+            if is_event_line(*first) {
+                self.source = Source::Events(Framer::new(Framing::Sse, max_event_bytes));
+            }
+        }
         match &mut self.source {
             Source::Events(framer) => match framer.next(&input[range.clone()]) {
                 Ok((consumed, None)) => {
