@@ -41,11 +41,15 @@
 //! - Progress law: after [`Event::Elapsed`] at `now`, the next deadline is later than `now`, or the
 //!   state has changed.
 
+mod failure;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::Instant;
+
+pub use failure::io_failure;
 
 /// A sans-IO state machine: events in, steps out
 ///
