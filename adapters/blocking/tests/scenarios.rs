@@ -115,10 +115,11 @@ fn request(scenario: &Scenario, base_url: &str) -> Request {
 
 /// Makes a call as the script of its caller says; one who gives up at a time does so on another thread
 fn make(stream: Stream, script: &Call) -> Ended {
-    let Some(Cancel::At(after)) = script.cancel else { return take_all(stream, script) };
+    let began = Instant::now();
+    let Some(Cancel::At(after)) = script.cancel else { return take_all(stream, script, began) };
     if after.is_zero() {
         stream.canceller().cancel();
-        return take_all(stream, script);
+        return take_all(stream, script, began);
     }
     let canceller = stream.canceller();
     let (over, is_over) = mpsc::channel::<()>();
@@ -128,19 +129,18 @@ fn make(stream: Stream, script: &Call) -> Ended {
                 canceller.cancel();
             }
         });
-        let ended = take_all(stream, script);
+        let ended = take_all(stream, script, began);
         drop(over);
         ended
     })
 }
 
-fn take_all(mut stream: Stream, script: &Call) -> Ended {
+fn take_all(mut stream: Stream, script: &Call, began: Instant) -> Ended {
     enum Taken {
         Delta,
         Turn,
         Other,
     }
-    let began = Instant::now();
     let (mut deltas, mut turn_at) = (0, None);
     while let Some(taken) = stream.next_with(|item| match item {
         Item::Delta(_) => Taken::Delta,

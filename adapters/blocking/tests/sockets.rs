@@ -278,17 +278,20 @@ fn what_arrived_before_a_late_driver_looked_beats_the_deadline() {
     let began = Instant::now();
     let mut stream = client().stream(request_with(&server.url(), overrides));
     thread::scope(|scope| {
+        let (took, is_taken) = mpsc::channel();
         let (wrote, is_written) = mpsc::channel();
-        scope.spawn(|| {
-            let wrote = wrote;
+        let server = &server;
+        scope.spawn(move || {
             let mut socket = server.accept();
             read_until(&mut socket, "{\"stream\":true}");
             socket.write_all([HEAD, DELTA].concat().as_bytes()).expect("a reader");
+            is_taken.recv_timeout(CAP).expect("the first piece is taken");
             socket.write_all([DELTA, END].concat().as_bytes()).expect("a reader");
             wrote.send(()).expect("a listener");
             assert!(has_ended(&mut socket));
         });
         assert_eq!(stream.next().expect("a piece").text(), "Hi");
+        took.send(()).expect("a listener");
         is_written.recv_timeout(CAP).expect("the rest");
         // The consumer is the one who is late.
         thread::sleep((limit + Duration::from_millis(50)).saturating_sub(began.elapsed()));
@@ -314,5 +317,33 @@ fn a_peer_that_never_stops_sending_does_not_starve_the_clock() {
         let ErrorKind::Timeout(timeout) = kind(outcome) else { panic!("no timeout") };
         assert_eq!((timeout.phase, timeout.limit), (Phase::Deadline, Duration::from_millis(300)));
         assert!(timeout.elapsed < Duration::from_secs(2), "{:?}", timeout.elapsed);
+    });
+}
+
+#[test]
+fn an_answer_is_read_while_the_request_is_still_going_out() {
+    let server = Server::start();
+    let url = server.url();
+    let request = Request::post(&url)
+        .body(vec![b' '; 32 << 20])
+        .dialect(Dialect::OpenAiChat)
+        .overrides(Overrides::new().request_timeout(20.0).max_attempts(1))
+        .build()
+        .expect("a valid request");
+    thread::scope(|scope| {
+        let (over, is_over) = mpsc::channel();
+        let server = &server;
+        scope.spawn(move || {
+            let mut socket = server.accept();
+            read_until(&mut socket, "\r\n\r\n");
+            // It reads no more, and does not close either.
+            socket.write_all(b"HTTP/1.1 413 No\r\ncontent-length: 4\r\n\r\nlong").expect("a reader");
+            is_over.recv_timeout(CAP).expect("the call is over");
+        });
+        let began = Instant::now();
+        let ErrorKind::Status(status) = kind(client().send(request)) else { panic!("no status") };
+        assert_eq!(status.status, 413);
+        over.send(()).expect("a listener");
+        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     });
 }
