@@ -1,4 +1,4 @@
-//! The pull driver that every async adapter shares.
+//! The pull driver and the client that every async adapter shares.
 //!
 //! It drives any [`Machine`](steadfast::machine::Machine) with nothing but `std`'s `Poll` and
 //! `Context`, so it belongs to no runtime. A runtime brings two things: a [`Socket`], and a

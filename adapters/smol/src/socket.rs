@@ -17,7 +17,7 @@ pub struct TcpSocket(Async<TcpStream>);
 impl TcpSocket {
     /// Connects, and asks the operating system how that went each time it is polled
     ///
-    /// smol's own way believes the reactor, which on a busy thread has old news.
+    /// smol's own way waits for what its reactor says, and on a busy machine that comes late.
     pub(crate) async fn connect(address: SocketAddr) -> io::Result<Self> {
         let socket = socket2::Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
