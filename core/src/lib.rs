@@ -4,7 +4,7 @@
 //! This crate decides; it never acts. It has no sockets, threads, clock, randomness of the operating
 //! system, and no async: time and bytes come in as events, and what to do comes out as steps. So the
 //! same call runs on any runtime, its timing is tested exactly, and a recorded run replays bit for
-//! bit. To simply make calls, use `steadfast-tokio`.
+//! bit. To simply make calls, use `steadfast-tokio` or `steadfast-smol`.
 //!
 //! | module | what is in it |
 //! |---|---|

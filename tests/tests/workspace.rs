@@ -90,11 +90,19 @@ fn dependencies_point_one_way() {
     assert_eq!(ours("steadfast-driver"), set(&["steadfast", "steadfast-tls"]));
     assert_eq!(ours("steadfast-tokio"), set(&["steadfast", "steadfast-tls", "steadfast-driver"]));
     assert_eq!(ours("steadfast-blocking"), set(&["steadfast", "steadfast-tls"]));
+    assert_eq!(ours("steadfast-smol"), set(&["steadfast", "steadfast-tls", "steadfast-driver"]));
     // The scripted server shares no code with what it tests.
     assert_eq!(ours("steadfast-scenario"), set(&[]));
     assert_eq!(ours("steadfast-mock"), set(&["steadfast-scenario"]));
     assert_eq!(ours("steadfast-sim"), set(&["steadfast", "steadfast-scenario"]));
-    assert!(!needed(&metadata, "steadfast-driver").contains("tokio"));
+    for (krate, runtimes) in [
+        ("steadfast-driver", ["tokio", "smol"].as_slice()),
+        ("steadfast-tokio", &["smol", "async-io"]),
+        ("steadfast-smol", &["tokio", "mio"]),
+    ] {
+        let needed = needed(&metadata, krate);
+        assert!(!runtimes.iter().any(|runtime| needed.contains(*runtime)), "{krate}: {needed:?}");
+    }
 }
 
 #[test]
@@ -127,7 +135,15 @@ fn every_dependency_takes_the_compiler_that_we_promise() {
         list(&metadata, "packages").iter().find(|package| text(package, "name") == "steadfast").unwrap();
     let promised = text(core, "rust_version");
     assert_eq!(promised, "1.88");
-    for krate in ["steadfast", "steadfast-tokio", "steadfast-blocking", "steadfast-mock", "steadfast-cli"] {
+    let ours = [
+        "steadfast",
+        "steadfast-tokio",
+        "steadfast-smol",
+        "steadfast-blocking",
+        "steadfast-mock",
+        "steadfast-cli",
+    ];
+    for krate in ours {
         let needed = needed(&metadata, krate);
         for package in
             list(&metadata, "packages").iter().filter(|package| needed.contains(text(package, "name")))

@@ -1,8 +1,9 @@
-//! The pull driver that every async adapter shares.
+//! The pull driver and the client that every async adapter shares.
 //!
 //! It drives any [`Machine`](steadfast::machine::Machine) with nothing but `std`'s `Poll` and
 //! `Context`, so it belongs to no runtime. A runtime brings two things: a [`Socket`], and a
-//! [`Runtime`] that knows the time, sleeps, and opens connections.
+//! [`Runtime`] that knows the time, sleeps, and opens connections. For calls to a model there is a whole
+//! [`Client`] with its pool, connect race and proxies, for any runtime that is a [`Network`].
 //!
 //! | file | what is in it |
 //! |---|---|
@@ -11,12 +12,14 @@
 //! | `handshake` | [`Handshake`]: TLS from first to last flight |
 //! | `tunnel` | [`Tunnelling`], [`Through`]: a tunnel through a proxy, and the socket behind it |
 //! | `resting` | [`Resting`]: a connection between two exchanges |
+//! | `client` | [`Client`]: makes calls over TCP, on any runtime that is a [`Network`] |
 //! | `calling` | [`CallStream`]: a call as a stream of pieces and an outcome, for its consumer |
 //! | `piece` | [`Piece`]: an item of a call, owned |
 //! | `failure` | the operating system's errors as [`IoFailure`](steadfast::machine::IoFailure) |
 //! | `scratch` | the read buffers that all calls on a thread share |
 
 mod calling;
+mod client;
 mod connection;
 mod driver;
 mod handshake;
@@ -25,6 +28,9 @@ mod scratch;
 mod tunnel;
 
 pub use calling::CallStream;
+pub use client::{
+    Calls, Client, Connecting, MAX_LOOK_UPS, Network, Resolve, Resolving, Timer, Turn, look_up,
+};
 pub use connection::{Ask, Connection, Read, Socket};
 pub use driver::{Action, Driver, MAX_ROUNDS_PER_POLL, Opening, Output, Release, Runtime};
 pub use handshake::Handshake;

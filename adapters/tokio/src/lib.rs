@@ -28,23 +28,29 @@
 //!
 //! | file | what is in it |
 //! |---|---|
-//! | `client` | [`Client`]: configuration, trust, and the two ways to make a call |
-//! | `runtime` | tokio's clock, timer, reactor and sockets, as the shared driver wants them |
-//! | `connect` | name look-up, TCP, proxies and TLS |
-//! | `pool` | connections between calls, and those who wait for one |
-//! | `janitor` | who closes connections that nobody uses |
-//! | `resolve` | [`Resolve`]: from a host's name to its addresses |
+//! | `network` | [`Tokio`]: tokio as the shared client wants it |
+//! | `timer` | a timer of tokio |
+//! | `socket` | a TCP connection of tokio |
+//! | `resolver` | the system's resolver, on tokio's threads |
+//!
+//! The client itself is in [`steadfast_driver`], for it is the same on every runtime.
 
-mod client;
-mod connect;
-mod janitor;
-mod pool;
-mod resolve;
-mod runtime;
+mod network;
+mod resolver;
+mod socket;
+mod timer;
 
-pub use client::{CallStream, Client};
-pub use resolve::{MAX_LOOK_UPS, Resolve, Resolving};
-pub use runtime::TokioRuntime;
+pub use network::Tokio;
+pub use socket::TcpSocket;
+pub use timer::TokioTimer;
+
+/// Makes calls on tokio; see [`steadfast_driver::Client`]
+///
+/// A call may be made on any thread with a tokio runtime whose time and IO drivers are enabled.
+pub type Client = steadfast_driver::Client<Tokio>;
+/// A call under way on tokio; see [`steadfast_driver::CallStream`]
+pub type CallStream = steadfast_driver::CallStream<Calls<Tokio>>;
+
 /// The pure core, whole
 pub use steadfast;
 pub use steadfast::call::{Item, Progress, Request, RequestBuilder, RequestError, Retries};
@@ -57,7 +63,7 @@ pub use steadfast::outcome::{
 };
 pub use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
 pub use steadfast::time::Bound;
-pub use steadfast_driver::Piece;
+pub use steadfast_driver::{Calls, MAX_LOOK_UPS, Piece, Resolve, Resolving};
 pub use steadfast_tls::{TlsConfig, TlsConfigError};
 
 /// The example in the README compiles.

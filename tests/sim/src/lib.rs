@@ -29,6 +29,6 @@ mod play;
 mod replay;
 mod server;
 
-pub use observed::{Played, observed, request};
+pub use observed::{Played, observed, request, request_to};
 pub use play::{MAX_EVENTS, Sim, Split};
 pub use replay::{Arrival, Endless, Source, replay};

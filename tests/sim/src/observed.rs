@@ -32,12 +32,21 @@ impl Played {
     }
 }
 
-/// The request that a scenario's caller makes
+/// The request that a scenario's caller makes of a simulated server
 ///
 /// # Panics
 ///
 /// If the scenario names a setting that does not exist, or a value out of its range.
 pub fn request(scenario: &Scenario) -> Request {
+    request_to(scenario, "http://scenario.invalid")
+}
+
+/// The request that a scenario's caller makes of the server at `base_url`
+///
+/// # Panics
+///
+/// As [`request`], and if no request can be made to that URL.
+pub fn request_to(scenario: &Scenario, base_url: &str) -> Request {
     let call = &scenario.call;
     let mut overrides = Overrides::new();
     for (name, value) in &call.config {
@@ -52,7 +61,7 @@ pub fn request(scenario: &Scenario) -> Request {
         Dialects::Gemini => Dialect::Gemini,
     };
     let length = usize::try_from(call.body_bytes).expect("a body that fits in memory");
-    let request = Request::post("http://scenario.invalid/v1")
+    let request = Request::post(&format!("{base_url}/v1"))
         .body(vec![b' '; length])
         .dialect(dialect)
         .overrides(overrides);

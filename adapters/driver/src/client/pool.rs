@@ -4,7 +4,9 @@
 //! nothing is awaited or closed under it.
 
 use std::collections::BTreeMap;
+use std::future::Future;
 use std::io::{self, IoSlice};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
@@ -13,76 +15,78 @@ use steadfast::http1::Tail;
 use steadfast::machine::IoFailure;
 use steadfast::pool::{self, Checkout, ConnectionId, Decision, Pool, Settings, Statistics, Ticket, Want};
 use steadfast::time::Instant;
-use steadfast_driver::{Ask, Connection, Found, Resting, Socket, Through};
-use tokio::runtime::{self, Handle};
-use tokio::sync::oneshot;
 
-use crate::janitor::Janitor;
-use crate::runtime::{Clock, TcpSocket};
-
-/// What carries the bytes of a client's connections
-pub(crate) type Carrier = Leased<Through<TcpSocket>>;
+use crate::client::janitor::Janitor;
+use crate::client::network::Network;
+use crate::client::time::Clock;
+use crate::connection::{Ask, Connection, Socket};
+use crate::resting::{Found, Resting};
+use crate::tunnel::Through;
 
 /// What a connection can be used for
-///
-/// A socket belongs to the reactor of one runtime, and another runtime might wait for it in vain.
-type Key = (Origin, runtime::Id);
+type Key<N> = (Origin, <N as Network>::Reactor);
 
 /// The connections of a client; clones share them
 #[derive(Clone)]
-pub(crate) struct Connections(Arc<Shared>);
+pub(crate) struct Connections<N: Network>(Arc<Shared<N>>);
 
-pub(crate) struct Shared {
-    clock: Clock,
+pub(crate) struct Shared<N: Network> {
+    clock: Clock<N>,
     settings: Settings,
-    state: Mutex<State>,
+    state: Mutex<State<N>>,
 }
 
-struct State {
-    pool: Pool<Key>,
+struct State<N: Network> {
+    pool: Pool<Key<N>>,
     /// Those that are idle or finishing
-    resting: BTreeMap<ConnectionId, Resting<Carrier>>,
-    waiting: BTreeMap<Ticket, oneshot::Sender<Granted>>,
+    resting: BTreeMap<ConnectionId, Resting<Leased<N>>>,
+    waiting: BTreeMap<Ticket, Place<N>>,
     /// What is to be done once the lock is open, for it may come back here
-    due: Vec<Due>,
+    due: Vec<Due<N>>,
     /// A [`Janitor`] lives
     is_watched: bool,
     /// Wakes it
     janitor: Option<Waker>,
 }
 
-enum Due {
-    Close(Resting<Carrier>),
-    Grant(oneshot::Sender<Granted>, Granted),
+enum Due<N: Network> {
+    Close(Resting<Leased<N>>),
+    Wake(Waker),
 }
 
 /// What came of a request for a connection
-enum Granted {
+enum Granted<N: Network> {
     /// One that an earlier call left
-    Reuse(Resting<Carrier>),
+    Reuse(Resting<Leased<N>>),
     /// One may be opened
-    Open(Lease),
+    Open(Lease<N>),
 }
 
-enum Asked {
-    Granted(Granted),
-    Wait(Ticket, oneshot::Receiver<Granted>),
+enum Asked<N: Network> {
+    Granted(Granted<N>),
+    Wait(Ticket),
+}
+
+/// A place in the line
+enum Place<N: Network> {
+    Waiting(Option<Waker>),
+    Granted(Granted<N>),
 }
 
 /// The right to one connection; reports its end when it is dropped
-pub(crate) struct Lease {
+struct Lease<N: Network> {
     id: ConnectionId,
-    shared: Weak<Shared>,
+    shared: Weak<Shared<N>>,
 }
 
 /// A socket that its client's pool counts for as long as it lives
-pub struct Leased<S> {
-    socket: S,
-    lease: Lease,
+pub struct Leased<N: Network> {
+    socket: Through<N::Socket>,
+    lease: Lease<N>,
 }
 
-impl Connections {
-    pub(crate) fn new(clock: Clock, settings: Settings) -> Self {
+impl<N: Network> Connections<N> {
+    pub(crate) fn new(clock: Clock<N>, settings: Settings) -> Self {
         let state = State {
             pool: Pool::new(settings),
             resting: BTreeMap::new(),
@@ -107,19 +111,17 @@ impl Connections {
         origin: Origin,
         may_be_reused: bool,
         open: F,
-    ) -> Result<Connection<Carrier>, IoFailure>
+    ) -> Result<Connection<Leased<N>>, IoFailure>
     where
-        F: Future<Output = Result<Connection<Through<TcpSocket>>, IoFailure>>,
+        F: Future<Output = Result<Connection<Through<N::Socket>>, IoFailure>>,
     {
-        let key = (origin, Handle::current().id());
+        let reactor = N::reactor().expect("a call is polled within the runtime of its client");
+        let key = (origin, reactor);
         let want = if may_be_reused { Want::Any } else { Want::New };
         loop {
             let granted = match self.0.with(|state, now| state.ask(now, &key, want, &self.0)) {
                 Asked::Granted(granted) => granted,
-                Asked::Wait(ticket, receiver) => {
-                    let _waiting = Waiting { ticket, shared: &self.0 };
-                    receiver.await.expect("the sender is kept until something is granted")
-                }
+                Asked::Wait(ticket) => Waiting { ticket, shared: &self.0 }.await,
             };
             match granted {
                 Granted::Open(lease) => {
@@ -137,16 +139,18 @@ impl Connections {
     }
 
     /// Takes back a connection whose exchange is over, with what its message still owes
-    pub(crate) fn put(&self, connection: Connection<Carrier>, tail: Option<Box<Tail>>) {
+    pub(crate) fn put(&self, connection: Connection<Leased<N>>, tail: Option<Box<Tail>>) {
         let resting = Resting::new(connection, tail);
-        let Ok(runtime) = Handle::try_current() else { return resting.close() };
-        self.0.with(|state, now| {
+        if N::reactor().is_none() {
+            return resting.close();
+        }
+        let is_to_be_watched = self.0.with(|state, now| {
             state.put(now, resting);
-            if !state.is_watched && !state.resting.is_empty() {
-                state.is_watched = true;
-                runtime.spawn(Janitor::new(Arc::downgrade(&self.0), self.0.clock));
-            }
+            !state.resting.is_empty() && !std::mem::replace(&mut state.is_watched, true)
         });
+        if is_to_be_watched {
+            N::spawn(Janitor::<N>::new(Arc::downgrade(&self.0), self.0.clock));
+        }
         self.0.wake_janitor();
     }
 
@@ -161,9 +165,9 @@ impl Connections {
     }
 }
 
-impl Shared {
+impl<N: Network> Shared<N> {
     /// Calls `act` under the lock, then does what the pool decided
-    fn with<T>(self: &Arc<Self>, act: impl FnOnce(&mut State, Instant) -> T) -> T {
+    fn with<T>(self: &Arc<Self>, act: impl FnOnce(&mut State<N>, Instant) -> T) -> T {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let result = act(&mut state, self.clock.now());
         state.follow(self);
@@ -172,8 +176,7 @@ impl Shared {
         for due in due {
             match due {
                 Due::Close(resting) => resting.close(),
-                // Where nobody is there any more to take it, it is dropped.
-                Due::Grant(waiting, granted) => drop(waiting.send(granted)),
+                Due::Wake(waiting) => waiting.wake(),
             }
         }
         result
@@ -215,7 +218,7 @@ impl Shared {
 }
 
 /// The last client and the last call are gone, and with them what rests here; the janitor follows
-impl Drop for Shared {
+impl<N: Network> Drop for Shared<N> {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut state.resting).into_values().for_each(Resting::close);
@@ -223,8 +226,8 @@ impl Drop for Shared {
     }
 }
 
-impl State {
-    fn ask(&mut self, now: Instant, key: &Key, want: Want, shared: &Arc<Shared>) -> Asked {
+impl<N: Network> State<N> {
+    fn ask(&mut self, now: Instant, key: &Key<N>, want: Want, shared: &Arc<Shared<N>>) -> Asked<N> {
         let finishing: Vec<ConnectionId> = self.pool.finishing(key).collect();
         for id in finishing {
             self.look(now, id, Ask::System, &mut Context::from_waker(Waker::noop()));
@@ -243,15 +246,14 @@ impl State {
                     self.due.push(Due::Close(resting));
                 }
                 Checkout::Wait(ticket) => {
-                    let (sender, receiver) = oneshot::channel();
-                    self.waiting.insert(ticket, sender);
-                    return Asked::Wait(ticket, receiver);
+                    self.waiting.insert(ticket, Place::Waiting(None));
+                    return Asked::Wait(ticket);
                 }
             }
         }
     }
 
-    fn put(&mut self, now: Instant, mut resting: Resting<Carrier>) {
+    fn put(&mut self, now: Instant, mut resting: Resting<Leased<N>>) {
         let id = id_of(&resting);
         let found = look_now(&mut resting);
         let is_taken = match found {
@@ -283,7 +285,7 @@ impl State {
     }
 
     /// Does what the pool decided
-    fn follow(&mut self, shared: &Arc<Shared>) {
+    fn follow(&mut self, shared: &Arc<Shared<N>>) {
         while let Some(decision) = self.pool.next_decision() {
             match decision {
                 Decision::Close(id) => {
@@ -295,40 +297,59 @@ impl State {
                         pool::Lease::Reuse(id) => Granted::Reuse(self.take(id)),
                         pool::Lease::Open(id) => Granted::Open(Lease::new(id, shared)),
                     };
-                    let waiting = self.waiting.remove(&ticket).expect("whoever is granted something waits");
-                    self.due.push(Due::Grant(waiting, granted));
+                    let place = self.waiting.insert(ticket, Place::Granted(granted));
+                    let Some(Place::Waiting(waker)) = place else {
+                        unreachable!("whoever is granted something waits");
+                    };
+                    self.due.extend(waker.map(Due::Wake));
                 }
             }
         }
     }
 
-    fn take(&mut self, id: ConnectionId) -> Resting<Carrier> {
+    fn take(&mut self, id: ConnectionId) -> Resting<Leased<N>> {
         self.resting.remove(&id).expect("what the pool takes for idle or finishing rests here")
     }
 }
 
-/// A place in the line, given up when it is dropped
-struct Waiting<'a> {
+/// A wait for what is granted; the place in the line is given up when it is dropped
+struct Waiting<'a, N: Network> {
     ticket: Ticket,
-    shared: &'a Arc<Shared>,
+    shared: &'a Arc<Shared<N>>,
 }
 
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.shared.with(|state, _| {
-            state.waiting.remove(&self.ticket);
-            state.pool.give_up(self.ticket);
-        });
+impl<N: Network> Future for Waiting<'_, N> {
+    type Output = Granted<N>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Granted<N>> {
+        let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match state.waiting.remove(&self.ticket) {
+            Some(Place::Granted(granted)) => Poll::Ready(granted),
+            Some(Place::Waiting(_)) | None => {
+                state.waiting.insert(self.ticket, Place::Waiting(Some(cx.waker().clone())));
+                Poll::Pending
+            }
+        }
     }
 }
 
-impl Lease {
-    fn new(id: ConnectionId, shared: &Arc<Shared>) -> Self {
+impl<N: Network> Drop for Waiting<'_, N> {
+    fn drop(&mut self) {
+        // What was granted and never taken is dropped once the lock is open.
+        drop(self.shared.with(|state, _| {
+            state.pool.give_up(self.ticket);
+            state.waiting.remove(&self.ticket)
+        }));
+    }
+}
+
+impl<N: Network> Lease<N> {
+    fn new(id: ConnectionId, shared: &Arc<Shared<N>>) -> Self {
         Self { id, shared: Arc::downgrade(shared) }
     }
 }
 
-impl Drop for Lease {
+impl<N: Network> Drop for Lease<N> {
     fn drop(&mut self) {
         if let Some(shared) = self.shared.upgrade() {
             shared.with(|state, _| state.pool.closed(self.id));
@@ -336,7 +357,7 @@ impl Drop for Lease {
     }
 }
 
-impl<S: Socket> Socket for Leased<S> {
+impl<N: Network> Socket for Leased<N> {
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         self.socket.poll_read(cx, buffer)
     }
@@ -350,11 +371,11 @@ impl<S: Socket> Socket for Leased<S> {
     }
 }
 
-fn id_of(resting: &Resting<Carrier>) -> ConnectionId {
+fn id_of<N: Network>(resting: &Resting<Leased<N>>) -> ConnectionId {
     resting.connection().socket().lease.id
 }
 
 /// What the operating system has on it now
-fn look_now(resting: &mut Resting<Carrier>) -> Found {
+fn look_now<N: Network>(resting: &mut Resting<Leased<N>>) -> Found {
     resting.look(Ask::System, &mut Context::from_waker(Waker::noop()))
 }

@@ -1,39 +1,39 @@
 //! Name look-up, TCP, proxies and TLS.
 
-use std::future::{Future, poll_fn};
-use std::io;
+use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
 use steadfast::call::{Origin, Request};
 use steadfast::connect::{HappyEyeballs, Next, Proxies, ProxiesError, Proxy, Route, Tunnel};
-use steadfast::machine::{FailureKind, IoFailure, ProxyRefusal, Stage};
-use steadfast_driver::{Connection, Handshake, Through, Tunnelling, io_failure};
-use tokio::net::TcpStream;
-use tokio::time::timeout_at;
+use steadfast::machine::{FailureKind, IoFailure, ProxyRefusal, Stage, io_failure};
 
 use crate::client::Trust;
-use crate::resolve::{Resolve, System};
-use crate::runtime::{Clock, TcpSocket};
+use crate::client::network::{Connecting, Network};
+use crate::client::resolve::Resolve;
+use crate::client::time::{Alarm, Clock};
+use crate::connection::Connection;
+
+use crate::handshake::Handshake;
+use crate::tunnel::{Through, Tunnelling};
 
 /// What connections are made with
 #[derive(Clone)]
-pub(crate) struct Connector {
-    pub(crate) clock: Clock,
+pub(crate) struct Connector<N: Network> {
+    pub(crate) clock: Clock<N>,
     pub(crate) trust: Arc<Trust>,
     pub(crate) resolver: Arc<dyn Resolve>,
     pub(crate) proxies: Arc<Result<Proxies, ProxiesError>>,
 }
 
-impl Connector {
+impl<N: Network> Connector<N> {
     /// Trusts whom the platform trusts, asks its resolver, and takes proxies from the environment
     pub(crate) fn new() -> Self {
         Self {
             clock: Clock::start(),
             trust: Arc::default(),
-            resolver: Arc::new(System::default()),
+            resolver: N::resolver(),
             proxies: Arc::new(Proxies::from_environment(|name| std::env::var(name).ok())),
         }
     }
@@ -48,7 +48,7 @@ impl Connector {
     }
 
     /// Opens a connection to `origin`; the machine's `connect_timeout` drops this
-    pub(crate) async fn connect(self, origin: Origin) -> Result<Connection<Through<TcpSocket>>, IoFailure> {
+    pub(crate) async fn connect(self, origin: Origin) -> Result<Connection<Through<N::Socket>>, IoFailure> {
         let proxies = self.proxies.as_ref().as_ref().map_err(|error| unusable(*error))?;
         let socket = match proxies.route(&origin) {
             Route::Direct => Through::direct(self.tcp(origin.host(), origin.port()).await?),
@@ -65,7 +65,7 @@ impl Connector {
         }
     }
 
-    async fn proxy(&self, proxy: &Proxy) -> Result<TcpSocket, IoFailure> {
+    async fn proxy(&self, proxy: &Proxy) -> Result<N::Socket, IoFailure> {
         self.tcp(proxy.host(), proxy.port()).await.map_err(|failure| IoFailure {
             stage: Stage::Proxy,
             message: format!("{proxy} cannot be reached: {}", failure.message),
@@ -74,7 +74,7 @@ impl Connector {
     }
 
     /// Connects to the first address of `host` that answers
-    async fn tcp(&self, host: &str, port: u16) -> Result<TcpSocket, IoFailure> {
+    async fn tcp(&self, host: &str, port: u16) -> Result<N::Socket, IoFailure> {
         let addresses = match host.parse::<IpAddr>() {
             Ok(address) => vec![SocketAddr::new(address, port)],
             Err(_) => self.resolver.resolve(host, port).await.map_err(|error| {
@@ -86,40 +86,39 @@ impl Connector {
             let message = format!("{host}: the name has no address");
             return Err(IoFailure { stage: Stage::Resolve, kind: FailureKind::NotFound, message });
         }
-        self.race(addresses).await.map(TcpSocket::new)
+        self.race(addresses).await
     }
 
     /// Connects to the first of `addresses` that answers; the others are dropped then
-    async fn race(&self, addresses: Vec<SocketAddr>) -> Result<TcpStream, IoFailure> {
-        type Attempt = Pin<Box<dyn Future<Output = io::Result<TcpStream>> + Send>>;
+    async fn race(&self, addresses: Vec<SocketAddr>) -> Result<N::Socket, IoFailure> {
         let mut race = HappyEyeballs::new(addresses);
-        let mut attempts: Vec<(SocketAddr, Attempt)> = Vec::new();
+        let mut attempts: Vec<(SocketAddr, Connecting<N::Socket>)> = Vec::new();
+        let mut alarm = Alarm::<N>::new();
         loop {
             let due = match race.next(self.clock.now()) {
                 Next::Connect(address) => {
-                    attempts.push((address, Box::pin(TcpStream::connect(address))));
+                    attempts.push((address, N::connect(address)));
                     continue;
                 }
                 Next::Failed(failure) => return Err(failure),
                 Next::Wait(due) => due,
             };
-            let first = poll_fn(|cx| {
-                let ended = attempts.iter_mut().enumerate().find_map(|(at, (_, attempt))| {
-                    match attempt.as_mut().poll(cx) {
-                        Poll::Ready(connected) => Some((at, connected)),
-                        Poll::Pending => None,
+            // The first attempt that ends, or none where the next one is due before.
+            let ended = poll_fn(|cx| {
+                for (at, (_, attempt)) in attempts.iter_mut().enumerate() {
+                    if let Poll::Ready(connected) = attempt.as_mut().poll(cx) {
+                        return Poll::Ready(Some((at, connected)));
                     }
-                });
-                ended.map_or(Poll::Pending, Poll::Ready)
+                }
+                match due {
+                    Some(due) => alarm.poll_until(self.clock, due, cx).map(|()| None),
+                    None => Poll::Pending,
+                }
             });
-            let ended = match due {
-                Some(at) => timeout_at(self.clock.to_tokio(at), first).await.ok(),
-                None => Some(first.await),
-            };
-            let Some((at, connected)) = ended else { continue };
+            let Some((at, connected)) = ended.await else { continue };
             let (address, _) = attempts.swap_remove(at);
-            match connected.and_then(no_delay) {
-                Ok(stream) => return Ok(stream),
+            match connected {
+                Ok(socket) => return Ok(socket),
                 Err(error) => race.failed(address, io_failure(Stage::Connect, &error)),
             }
         }
@@ -129,10 +128,4 @@ impl Connector {
 fn unusable(error: ProxiesError) -> IoFailure {
     let kind = FailureKind::Proxy(ProxyRefusal::Unusable);
     IoFailure { stage: Stage::Proxy, kind, message: error.to_string() }
-}
-
-/// Requests are written in as few pieces as can be, so waiting to join them only costs time
-fn no_delay(stream: TcpStream) -> io::Result<TcpStream> {
-    stream.set_nodelay(true)?;
-    Ok(stream)
 }

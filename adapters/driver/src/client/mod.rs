@@ -1,9 +1,26 @@
 //! The client: configuration, trust, and the two ways to make a call.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `network` | [`Network`]: what a client needs of an async runtime |
+//! | `calls` | [`Calls`](calls::Calls): a call of a client, as the driver's loop wants it |
+//! | `connect` | name look-up, TCP, proxies and TLS |
+//! | `pool` | connections between calls, and those who wait for one |
+//! | `janitor` | who closes connections that nobody uses |
+//! | `time` | a runtime's clock and timers, as the machines tell the time |
+//! | `resolve` | [`Resolve`]: from a host's name to its addresses |
+
+mod calls;
+mod connect;
+mod janitor;
+mod network;
+mod pool;
+mod resolve;
+mod time;
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, OnceLock};
-use std::time::SystemTime;
 
 use steadfast::call::{Call, Env, Request};
 use steadfast::config::{ConfigError, Overrides, RequestConfig};
@@ -13,31 +30,30 @@ use steadfast::outcome::Outcome;
 use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
 use steadfast_tls::TlsConfig;
 
-use crate::connect::Connector;
-use crate::pool::Connections;
-use crate::resolve::Resolve;
-use crate::runtime::TokioRuntime;
+use crate::calling::CallStream;
+use connect::Connector;
+use pool::Connections;
 
-/// A call under way on tokio; see [`steadfast_driver::CallStream`]
-pub type CallStream = steadfast_driver::CallStream<TokioRuntime>;
+pub use calls::Calls;
+pub use network::{Connecting, Network, Timer, Turn};
+pub use resolve::{MAX_LOOK_UPS, Resolve, Resolving, look_up};
 
 /// Makes calls
 ///
 /// Cheap to clone, and all clones are one client: they share its connections, which stay open between
-/// calls. A call may be made on any thread with a tokio
-/// runtime whose time and IO drivers are enabled.
+/// calls. A call may be made on any thread within the runtime.
 #[derive(Clone)]
-pub struct Client {
+pub struct Client<N: Network> {
     config: RequestConfig,
-    connector: Connector,
-    connections: Connections,
+    connector: Connector<N>,
+    connections: Connections<N>,
 }
 
 /// Whom TLS trusts; the platform's certificates are loaded when they are first needed
 #[derive(Default)]
 pub(crate) struct Trust(OnceLock<Result<TlsConfig, String>>);
 
-impl Client {
+impl<N: Network> Client<N> {
     /// A client with the built-in configuration that trusts whom the platform trusts
     ///
     /// It takes its proxies from the environment as it is now, see [`Proxies::from_environment`]:
@@ -105,7 +121,7 @@ impl Client {
     ///
     /// # Panics
     ///
-    /// Outside of a tokio runtime, when the returned future is polled.
+    /// Outside of the runtime, when the returned future is polled.
     pub async fn send(&self, request: Request) -> Outcome {
         self.stream(request).outcome().await
     }
@@ -113,17 +129,14 @@ impl Client {
     /// Makes a call whose pieces are taken as they come
     ///
     /// Works for a unary request too: there are no pieces then, only the outcome.
-    pub fn stream(&self, request: Request) -> CallStream {
+    pub fn stream(&self, request: Request) -> CallStream<Calls<N>> {
         let config =
             self.config.with(request.overrides()).expect("overrides were checked when the request was built");
         let clock = self.connector.clock;
-        let env = Env {
-            seed: RandomState::new().hash_one(0),
-            unix_at_origin: clock.unix_at_origin(SystemTime::now()),
-        };
+        let env = Env { seed: RandomState::new().hash_one(0), unix_at_origin: clock.unix_at_origin() };
         let origin = request.origin().clone();
         let call = Call::new(self.connector.prepare(request), config, env, clock.now());
-        CallStream::new(call, TokioRuntime::new(self.connector.clone(), self.connections.clone(), origin))
+        CallStream::new(call, Calls::new(self.connector.clone(), self.connections.clone(), origin))
     }
 
     /// With connections of its own: those that were opened in another way are not to be used in this
@@ -133,13 +146,13 @@ impl Client {
     }
 }
 
-impl Default for Client {
+impl<N: Network> Default for Client<N> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl fmt::Debug for Client {
+impl<N: Network> fmt::Debug for Client<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").field("config", &self.config).finish_non_exhaustive()
     }

@@ -5,28 +5,27 @@ use std::pin::Pin;
 use std::sync::Weak;
 use std::task::{Context, Poll};
 
-use tokio::time::{Sleep, sleep_until};
-
-use crate::pool::Shared;
-use crate::runtime::Clock;
+use crate::client::network::Network;
+use crate::client::pool::Shared;
+use crate::client::time::{Alarm, Clock};
 
 /// A task that watches a client's resting connections, for as long as there are any
 ///
 /// It reads the end of messages whose calls are over, closes what the peer closes, and what has been
 /// idle or finishing for too long. It ends with the last of them, and with the client.
-pub(crate) struct Janitor {
-    connections: Weak<Shared>,
-    clock: Clock,
-    sleep: Option<Pin<Box<Sleep>>>,
+pub(crate) struct Janitor<N: Network> {
+    connections: Weak<Shared<N>>,
+    clock: Clock<N>,
+    alarm: Alarm<N>,
 }
 
-impl Janitor {
-    pub(crate) fn new(connections: Weak<Shared>, clock: Clock) -> Self {
-        Self { connections, clock, sleep: None }
+impl<N: Network> Janitor<N> {
+    pub(crate) fn new(connections: Weak<Shared<N>>, clock: Clock<N>) -> Self {
+        Self { connections, clock, alarm: Alarm::new() }
     }
 }
 
-impl Future for Janitor {
+impl<N: Network> Future for Janitor<N> {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -38,19 +37,15 @@ impl Future for Janitor {
                 return Poll::Ready(());
             };
             let Some(at) = deadline else { return Poll::Pending };
-            let at = self.clock.to_tokio(at);
-            let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(at)));
-            if sleep.deadline() != at || sleep.is_elapsed() {
-                sleep.as_mut().reset(at);
-            }
-            if sleep.as_mut().poll(cx).is_pending() {
+            let Self { clock, alarm, .. } = &mut *self;
+            if alarm.poll_until(*clock, at, cx).is_pending() {
                 return Poll::Pending;
             }
         }
     }
 }
 
-impl Drop for Janitor {
+impl<N: Network> Drop for Janitor<N> {
     fn drop(&mut self) {
         if let Some(connections) = self.connections.upgrade() {
             connections.not_watched();

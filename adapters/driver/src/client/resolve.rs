@@ -4,10 +4,6 @@ use std::future::Future;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::pin::Pin;
-use std::sync::Arc;
-
-use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
 
 /// The most look-ups that one client has under way with the system's resolver
 ///
@@ -23,14 +19,16 @@ pub type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + 
 /// Implemented by functions too:
 ///
 /// ```
-/// use std::net::SocketAddr;
-/// use steadfast_tokio::{Client, Resolving};
+/// use std::net::{SocketAddr, ToSocketAddrs};
+/// use steadfast_driver::{Client, Network, Resolving};
 ///
 /// fn always_here(_host: &str, port: u16) -> Resolving {
 ///     Box::pin(async move { Ok(vec![SocketAddr::from(([127, 0, 0, 1], port))]) })
 /// }
 ///
-/// let client = Client::new().with_resolver(always_here);
+/// fn here<N: Network>(client: Client<N>) -> Client<N> {
+///     client.with_resolver(always_here)
+/// }
 /// ```
 pub trait Resolve: Send + Sync + 'static {
     /// The addresses of `host`, which is no address itself, each with `port`; likelier ones first
@@ -46,26 +44,9 @@ impl<F: Fn(&str, u16) -> Resolving + Send + Sync + 'static> Resolve for F {
     }
 }
 
-/// The system's own resolver
-pub(crate) struct System(Arc<Semaphore>);
-
-impl Default for System {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(MAX_LOOK_UPS)))
-    }
-}
-
-impl Resolve for System {
-    fn resolve(&self, host: &str, port: u16) -> Resolving {
-        let (host, permits) = (host.to_owned(), self.0.clone());
-        Box::pin(async move {
-            let permit = permits.acquire_owned().await.expect("the semaphore is never closed");
-            let look_up = spawn_blocking(move || {
-                let addresses = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
-                drop(permit);
-                addresses
-            });
-            look_up.await.unwrap_or_else(|error| Err(io::Error::other(error)))
-        })
-    }
+/// Asks the system for the addresses of `host`, and blocks the thread until it answers
+///
+/// Errors: as the system's; it may take as long as it likes, which nothing can cut short.
+pub fn look_up(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    (host, port).to_socket_addrs().map(Iterator::collect)
 }

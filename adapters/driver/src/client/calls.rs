@@ -1,0 +1,74 @@
+//! A call of a client, as the driver's loop wants it.
+
+use std::task::{Context, Poll};
+
+use steadfast::call::{AttemptId, Call, CloseMode, Command, Origin};
+use steadfast::http1::Tail;
+use steadfast::time::Instant;
+
+use crate::client::connect::Connector;
+use crate::client::network::{Network, Turn};
+use crate::client::pool::{Connections, Leased};
+use crate::client::time::Alarm;
+use crate::driver::{Action, Runtime};
+
+/// What one call needs of its client and of the runtime
+pub struct Calls<N: Network> {
+    connector: Connector<N>,
+    connections: Connections<N>,
+    origin: Origin,
+    alarm: Alarm<N>,
+    turn: Option<Turn>,
+}
+
+impl<N: Network> Calls<N> {
+    pub(crate) fn new(connector: Connector<N>, connections: Connections<N>, origin: Origin) -> Self {
+        Self { connector, connections, origin, alarm: Alarm::new(), turn: None }
+    }
+
+    /// Leaves a connection to a later call
+    fn put(&self, id: AttemptId, tail: Option<Box<Tail>>) -> Action<AttemptId, Leased<N>> {
+        let connections = self.connections.clone();
+        Action::Release(id, Box::new(move |connection| connections.put(connection, tail)))
+    }
+}
+
+impl<N: Network> Runtime<Call> for Calls<N> {
+    type Socket = Leased<N>;
+
+    fn now(&self) -> Instant {
+        self.connector.clock.now()
+    }
+
+    fn poll_until(&mut self, at: Instant, cx: &mut Context<'_>) -> Poll<()> {
+        self.alarm.poll_until(self.connector.clock, at, cx)
+    }
+
+    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.turn.is_none() {
+            self.turn = N::turn();
+        }
+        let turned = self.turn.as_mut().map_or(Poll::Ready(()), |turn| turn.as_mut().poll(cx));
+        if turned.is_ready() {
+            self.turn = None;
+        }
+        turned
+    }
+
+    fn unbudgeted(&self, cx: &mut Context<'_>, poll: impl FnOnce(&mut Context<'_>)) {
+        N::unbudgeted(cx, poll);
+    }
+
+    fn act(&mut self, command: Command) -> Action<AttemptId, Leased<N>> {
+        match command {
+            Command::Connect(id) => {
+                let open = self.connector.clone().connect(self.origin.clone());
+                let connections = self.connections.clone();
+                Action::Open(id, Box::pin(connections.get(self.origin.clone(), id.may_be_reused(), open)))
+            }
+            Command::Close(id, CloseMode::Abort) => Action::Close(id),
+            Command::Close(id, CloseMode::Keep) => self.put(id, None),
+            Command::Close(id, CloseMode::Finish(tail)) => self.put(id, Some(tail)),
+        }
+    }
+}

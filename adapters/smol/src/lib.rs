@@ -1,0 +1,69 @@
+//! LLM calls that end, on smol.
+//!
+//! Every wait of a call is bounded, every failure is typed, and every completed turn is kept and
+//! paid for once. The rules are those of [`steadfast`]; this crate moves the bytes. It needs no tokio.
+//!
+//! ```no_run
+//! use serde_json::json;
+//! use steadfast_smol::{Client, Dialect, Request};
+//!
+//! # fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let request = Request::post("https://api.openai.com/v1/chat/completions")
+//!     .bearer(&std::env::var("OPENAI_API_KEY")?)
+//!     .json(&json!({"model": "gpt-5-nano", "stream": true, "messages": [{"role": "user", "content": "Say hello."}]}))
+//!     .dialect(Dialect::OpenAiChat)
+//!     .stream()
+//!     .build()?;
+//! let outcome = smol::block_on(async {
+//!     let mut stream = Client::new().stream(request);
+//!     while let Some(piece) = stream.next().await {
+//!         print!("{}", piece.text());
+//!     }
+//!     stream.outcome().await
+//! });
+//! println!("\n{}", outcome.timeline);
+//! outcome.result?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `network` | [`Smol`]: smol as the shared client wants it |
+//! | `timer` | a timer of smol |
+//! | `socket` | a TCP connection of smol |
+//! | `resolver` | the system's resolver, on smol's threads for blocking work |
+//!
+//! The client itself is in [`steadfast_driver`], for it is the same on every runtime.
+
+mod network;
+mod resolver;
+mod socket;
+mod timer;
+
+pub use network::Smol;
+pub use socket::TcpSocket;
+pub use timer::SmolTimer;
+
+/// Makes calls on smol; see [`steadfast_driver::Client`]
+///
+/// A call may be made on any thread and any executor: sockets and timers are those of smol's one
+/// reactor. What watches the connections between calls runs on smol's global executor.
+pub type Client = steadfast_driver::Client<Smol>;
+/// A call under way on smol; see [`steadfast_driver::CallStream`]
+pub type CallStream = steadfast_driver::CallStream<Calls<Smol>>;
+
+/// The pure core, whole
+pub use steadfast;
+pub use steadfast::call::{Item, Progress, Request, RequestBuilder, RequestError, Retries};
+pub use steadfast::config::{ConfigError, Overrides, RequestConfig};
+pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError};
+pub use steadfast::dialect::Dialect;
+pub use steadfast::outcome::{
+    Billing, CallError, Completion, Delta, Ending, ErrorKind, Outcome, Phase, ProtocolError, ProviderError,
+    StatusError, Timeline, Timeout, Turn,
+};
+pub use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
+pub use steadfast::time::Bound;
+pub use steadfast_driver::{Calls, MAX_LOOK_UPS, Piece, Resolve, Resolving};
+pub use steadfast_tls::{TlsConfig, TlsConfigError};
