@@ -20,6 +20,7 @@
 //! | [`http1`] | HTTP/1.1 over bytes |
 //! | [`pool`] | which connection carries the next request, and when an idle one is closed |
 //! | [`time`] | points in time and bounds, never a clock |
+//! | [`porting`] | how to write a driver, by the example of the smallest one |
 //! | [`policies`] | what is done where the field differs, and why |
 //!
 //! # Driving a call
@@ -106,5 +107,7 @@ pub mod outcome;
 #[doc = include_str!("policies.md")]
 pub mod policies {}
 pub mod pool;
+#[doc = include_str!("porting.md")]
+pub mod porting {}
 pub mod retry;
 pub mod time;

@@ -17,7 +17,10 @@
 //!   Deadlines are derived from the state; a machine never asks for a wake-up.
 //! - Parsing is lazy: one call of `next` yields at most one item. A consumer that stops calling is
 //!   back-pressure, and dropping a `Drain` early loses nothing: what was not parsed is kept.
+//!
 //! # What a driver owes the machine
+//!
+//! [`porting`](crate::porting) shows a driver that does all of it, and how to write another.
 //!
 //! 1. Drain to [`Step::Wait`] or [`Step::Done`] after every event. Start what [`Step::Do`] says and do
 //!    not await it: writes, connects and closes go on while the machine decides other things.
@@ -41,11 +44,15 @@
 //! - Progress law: after [`Event::Elapsed`] at `now`, the next deadline is later than `now`, or the
 //!   state has changed.
 
+mod failure;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::Instant;
+
+pub use failure::io_failure;
 
 /// A sans-IO state machine: events in, steps out
 ///

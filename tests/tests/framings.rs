@@ -6,7 +6,7 @@ use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use steadfast::dialect::Dialect;
 use steadfast::outcome::{ErrorKind, Note, ProtocolError};
-use steadfast_tests::corpus::events::{D, c, f};
+use steadfast_tests::corpus::events::{D, c, f, g, gf};
 use steadfast_tests::corpus::{Answer, Case, End};
 
 const NDJSON: &str =
@@ -143,4 +143,17 @@ fn a_bomb_meets_the_caps() {
         Case::stream(Dialect::OpenAiChat).config(|config| config.max_event_bytes(64 * 1024)).answer(answer);
     let ran = case.play();
     assert_eq!(ran.kind(), &ErrorKind::Protocol(ProtocolError::EventTooLarge { limit: 64 * 1024 }));
+}
+
+#[test]
+fn an_event_stream_that_is_called_json_is_one_all_the_same() {
+    for blank in ["\n", "\n \r\n"] {
+        let answer = Answer::raw(JSON).chunked().send(blank).send(c("Hel")).send(c("lo") + &f("stop") + D);
+        let ran = Case::stream(Dialect::OpenAiChat).answer(answer.end(End::Clean)).play();
+        ran.assert_completed(Some("stop"), "Hello");
+        assert!(!ran.noted(Note::UnaryAnswerToStream));
+    }
+    let comment = Answer::raw(JSON).chunked().send(": waiting\n\n").send(g("Hi")).send(gf("", "STOP"));
+    let ran = Case::stream(Dialect::Gemini).answer(comment.end(End::Clean)).play();
+    ran.assert_completed(Some("STOP"), "Hi");
 }

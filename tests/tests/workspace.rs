@@ -90,6 +90,7 @@ fn dependencies_point_one_way() {
     assert_eq!(ours("steadfast-driver"), set(&["steadfast", "steadfast-tls"]));
     assert_eq!(ours("steadfast-tokio"), set(&["steadfast", "steadfast-tls", "steadfast-driver"]));
     assert_eq!(ours("steadfast-smol"), set(&["steadfast", "steadfast-tls", "steadfast-driver"]));
+    assert_eq!(ours("steadfast-blocking"), set(&["steadfast", "steadfast-tls"]));
     // The scripted server shares no code with what it tests.
     assert_eq!(ours("steadfast-scenario"), set(&[]));
     assert_eq!(ours("steadfast-mock"), set(&["steadfast-scenario"]));
@@ -105,6 +106,25 @@ fn dependencies_point_one_way() {
 }
 
 #[test]
+fn the_blocking_client_has_nothing_async_in_it() {
+    let needed = needed(&metadata(), "steadfast-blocking");
+    let is_async = |name: &&String| {
+        ["tokio", "futures", "async", "smol", "pollster"].iter().any(|word| name.starts_with(word))
+    };
+    assert_eq!(needed.iter().filter(is_async).collect::<Vec<_>>(), Vec::<&String>::new());
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../adapters/blocking/src");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for line in code {
+            for word in ["async ", ".await", "Future", "std::task"] {
+                assert!(!line.contains(word), "{line}");
+            }
+        }
+    }
+}
+
+#[test]
 fn every_dependency_takes_the_compiler_that_we_promise() {
     let metadata = metadata();
     let version = |text: &str| {
@@ -115,8 +135,9 @@ fn every_dependency_takes_the_compiler_that_we_promise() {
         list(&metadata, "packages").iter().find(|package| text(package, "name") == "steadfast").unwrap();
     let promised = text(core, "rust_version");
     assert_eq!(promised, "1.88");
-    for krate in ["steadfast", "steadfast-tokio", "steadfast-smol", "steadfast-mock", "steadfast-cli"] {
-        let needed = needed(&metadata, krate);
+    let promising = ["", "-tokio", "-smol", "-blocking", "-mock", "-cli"];
+    for krate in promising.map(|name| format!("steadfast{name}")) {
+        let needed = needed(&metadata, &krate);
         for package in
             list(&metadata, "packages").iter().filter(|package| needed.contains(text(package, "name")))
         {

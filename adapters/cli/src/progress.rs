@@ -55,6 +55,7 @@ impl Progress {
             Some((at, _)) => Bound::Limited(at - call.quiet_since),
             // What was delivered is in our hands; the clock that runs on the next byte is this one.
             None if phase == Phase::Streaming => config.stream_idle_timeout(),
+            None if phase == Phase::Finishing => Bound::Limited(config.after_marker()),
             None => Bound::Unbounded,
         };
         let max_attempts = config.max_attempts().get();

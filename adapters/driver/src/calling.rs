@@ -6,12 +6,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use steadfast::call::{Call, Item, Progress};
+use steadfast::call::{Call, Item, Piece, Progress};
 use steadfast::outcome::{Outcome, Turn};
 use steadfast::time::Instant;
 
 use crate::driver::{Driver, Output, Runtime};
-use crate::piece::Piece;
 
 /// A call under way: a [`Stream`] of pieces, and an [`Outcome`] at the end
 ///

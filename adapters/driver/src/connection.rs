@@ -3,10 +3,9 @@
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll, ready};
 
-use steadfast::machine::{Ended, IoFailure, Stage};
+use steadfast::machine::{Ended, IoFailure, Stage, io_failure};
 use steadfast_tls::{PlainRead, TlsClient};
 
-use crate::failure::io_failure;
 use crate::scratch;
 
 /// A non-blocking stream socket of some runtime

@@ -14,17 +14,13 @@
 //! | `resting` | [`Resting`]: a connection between two exchanges |
 //! | `client` | [`Client`]: makes calls over TCP, on any runtime that is a [`Network`] |
 //! | `calling` | [`CallStream`]: a call as a stream of pieces and an outcome, for its consumer |
-//! | `piece` | [`Piece`]: an item of a call, owned |
-//! | `failure` | the operating system's errors as [`IoFailure`](steadfast::machine::IoFailure) |
 //! | `scratch` | the read buffers that all calls on a thread share |
 
 mod calling;
 mod client;
 mod connection;
 mod driver;
-mod failure;
 mod handshake;
-mod piece;
 mod resting;
 mod scratch;
 mod tunnel;
@@ -35,9 +31,9 @@ pub use client::{
 };
 pub use connection::{Ask, Connection, Read, Socket};
 pub use driver::{Action, Driver, MAX_ROUNDS_PER_POLL, Opening, Output, Release, Runtime};
-pub use failure::io_failure;
 pub use handshake::Handshake;
-pub use piece::Piece;
 pub use resting::{Found, Resting};
 pub use scratch::SCRATCH_BYTES;
+pub use steadfast::call::Piece;
+pub use steadfast::machine::io_failure;
 pub use tunnel::{Through, Tunnelling};

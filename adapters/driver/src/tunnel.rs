@@ -6,10 +6,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use steadfast::connect::Tunnel;
-use steadfast::machine::{IoFailure, Stage};
+use steadfast::machine::{IoFailure, Stage, io_failure};
 
 use crate::connection::Socket;
-use crate::failure::io_failure;
 use crate::scratch;
 
 /// A socket that leads to the origin, by itself or through a proxy's tunnel

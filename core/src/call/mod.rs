@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `request` | [`Request`]: what a call asks for, checked when it is built |
 //! | `event` | what the machine is told, asks for and delivers; its timers and states |
+//! | `piece` | [`Piece`]: an item of a call, owned
 //! | `attempt` | one connection, the request going out, the response coming in |
 //! | `assembly` | the answer as it is put together, within its cap |
 //! | `stream` | the layers under a stream: framing, dialect, findings |
@@ -22,6 +23,7 @@ mod content;
 mod credentials;
 mod ending;
 mod event;
+mod piece;
 mod request;
 mod response;
 mod stream;
@@ -41,6 +43,7 @@ use crate::time::Instant;
 use assembly::Assembly;
 use attempt::{Attempt, AttemptPhase, PeerEnd, Transport};
 pub use event::{AttemptId, CloseMode, Command, Fact, Item, State, Timer};
+pub use piece::Piece;
 pub use request::{Origin, Request, RequestBuilder, RequestError, Retries, Shape};
 pub(crate) use request::{host_and_port, in_brackets};
 use response::Delivery;

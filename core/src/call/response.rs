@@ -157,9 +157,6 @@ impl Call {
             _ if !is_answer(head.status, dialect) || is_foreign => AttemptPhase::Refused(Vec::new()),
             (Shape::Stream, Some(dialect)) => {
                 let framing = dialect.framing(content_type.as_deref());
-                if framing.is_none() {
-                    self.timeline.note(Note::UnaryAnswerToStream);
-                }
                 let max_event_bytes = self.config.max_event_bytes();
                 AttemptPhase::Stream(Box::new(StreamBody::new(framing, dialect, max_event_bytes, now)))
             }
@@ -280,6 +277,9 @@ impl Call {
             Err(error @ ContentError::Incomplete { .. }) => return self.truncated(error.to_string()),
             Err(error @ ContentError::Corrupt(_)) => return self.broken(error.into()),
         }
+        if !proper && self.ended_by_cut() {
+            return;
+        }
         let Inner::Attempting(attempt) = &mut self.inner else { return };
         match &mut attempt.phase {
             AttemptPhase::Connecting | AttemptPhase::Waiting => {}
@@ -288,14 +288,20 @@ impl Call {
                 let body = std::mem::take(body);
                 self.unary_ended(body, proper);
             }
-            AttemptPhase::Stream(stream) => match stream.end(proper) {
-                Ok(true) => {
-                    attempt.record.events += 1;
-                    self.timeline.note(Note::TailTaken);
+            AttemptPhase::Stream(stream) => {
+                let ended = stream.end(proper);
+                if stream.is_whole() {
+                    self.timeline.note(Note::UnaryAnswerToStream);
                 }
-                Ok(false) => {}
-                Err(error) => self.unreadable(error, proper),
-            },
+                match ended {
+                    Ok(true) => {
+                        attempt.record.events += 1;
+                        self.timeline.note(Note::TailTaken);
+                    }
+                    Ok(false) => {}
+                    Err(error) => self.unreadable(error, proper),
+                }
+            }
         }
     }
 

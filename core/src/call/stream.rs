@@ -14,6 +14,8 @@ use crate::time::Instant;
 #[derive(Debug)]
 pub(super) struct StreamBody {
     source: Source,
+    /// The body of an event stream so far, while it may be one JSON document that is mislabelled
+    document: Option<Vec<u8>>,
     decoder: Decoder,
     pub(super) findings: Findings,
     event: Event,
@@ -32,6 +34,16 @@ pub(super) struct StreamBody {
     pub(super) marked_at: Option<Instant>,
     /// The body is over, and what was left of it has been decoded
     pub(super) over: bool,
+    /// The server calls it JSON where events were asked for: until its first byte shows what it is, the
+    /// cap on an event of it
+    mislabelled: Option<usize>,
+}
+
+/// Whether a body that begins with this byte is an event stream: a field's name, or a comment
+///
+/// No JSON document begins so.
+fn is_event_line(first: u8) -> bool {
+    matches!(first, b'd' | b'e' | b'i' | b'r' | b':')
 }
 
 #[derive(Debug)]
@@ -71,8 +83,11 @@ impl StreamBody {
             Some(framing) => Source::Events(Framer::new(framing, max_event_bytes)),
             None => Source::Whole(Vec::new()),
         };
+        let streams_events = dialect.framing(None) == Some(Framing::Sse);
         Self {
             source,
+            mislabelled: (framing != Some(Framing::Sse) && streams_events).then_some(max_event_bytes),
+            document: (framing == Some(Framing::Sse)).then(Vec::new),
             decoder: Decoder::new(dialect),
             findings: Findings::default(),
             event: Event::default(),
@@ -98,10 +113,22 @@ impl StreamBody {
         range: Range<usize>,
         max_body_bytes: usize,
     ) -> (usize, Result<bool, ProtocolError>) {
+        if let Some(max_event_bytes) = self.mislabelled
+            && let Some(first) = input[range.clone()].iter().find(|byte| !byte.is_ascii_whitespace())
+        {
+            self.mislabelled = None;
+            if is_event_line(*first) {
+                self.source = Source::Events(Framer::new(Framing::Sse, max_event_bytes));
+            }
+        }
         match &mut self.source {
             Source::Events(framer) => match framer.next(&input[range.clone()]) {
-                Ok((consumed, None)) => (consumed, Ok(false)),
+                Ok((consumed, None)) => {
+                    keep_document(&mut self.document, &input[range], max_body_bytes);
+                    (consumed, Ok(false))
+                }
                 Ok((consumed, Some(event))) => {
+                    self.document = None;
                     (consumed, self.open_event(&event, range.start, input).map(|()| true))
                 }
                 Err(FramingError::TooLarge(error)) => {
@@ -125,6 +152,10 @@ impl StreamBody {
     /// (rule STR-9). Returns whether one was taken.
     pub(super) fn end(&mut self, proper: bool) -> Result<bool, ProtocolError> {
         self.over = true;
+        // Some servers and proxies give any answer or error the type of the stream that was asked for.
+        if let Some(document) = self.document.take().filter(|document| is_json(document)) {
+            self.source = Source::Whole(document);
+        }
         match &mut self.source {
             Source::Events(_) if !proper => Ok(false),
             Source::Events(framer) => {
@@ -158,9 +189,13 @@ impl StreamBody {
         let Source::Events(framer @ Framer::Ndjson(_)) = &mut self.source else { return false };
         let Some(tail) = framer.tail() else { return false };
         let Ok(data) = std::str::from_utf8(framer.bytes(&[], tail.data)) else { return false };
-        let mut trial = Decoder::new(dialect);
-        let is_last = trial.event("message", data, &mut Findings::default()).is_ok()
-            && trial.progress() == Progress::Ended;
+        let (mut trial, mut findings) = (Decoder::new(dialect), Findings::default());
+        let is_read = trial.event("message", data, &mut findings).is_ok();
+        let mut ends = trial.progress() == Progress::Ended;
+        while let Some(finding) = findings.take() {
+            ends |= matches!(finding, Finding::Error(_));
+        }
+        let is_last = is_read && ends;
         self.over = is_last;
         is_last && self.open_event(&tail, 0, &[]).is_ok()
     }
@@ -283,15 +318,35 @@ impl StreamBody {
     }
 }
 
+/// Adds bytes of a body that has had no event to `document`, until they show that it is no JSON
+/// document, or one that is too large
+fn keep_document(document: &mut Option<Vec<u8>>, bytes: &[u8], max_body_bytes: usize) {
+    let Some(held) = document else { return };
+    let is_before = |byte: &u8| byte.is_ascii_whitespace() || BYTE_ORDER_MARK.contains(byte);
+    let first = bytes.iter().find(|&byte| !is_before(byte));
+    let may_be = !held.is_empty() || matches!(first, None | Some(b'{' | b'['));
+    if !may_be || held.len() + bytes.len() > max_body_bytes {
+        *document = None;
+    } else if !held.is_empty() || first.is_some() {
+        held.extend_from_slice(bytes);
+    }
+}
+
+fn is_json(body: &[u8]) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(&text_of(body)).is_ok()
+}
+
 /// Whether data without its blank line is all there: JSON, or the sentinel that gateways end
 /// streams of every dialect with
 fn is_complete(data: &str) -> bool {
     data == "[DONE]" || serde_json::from_str::<serde::de::IgnoredAny>(data).is_ok()
 }
 
+const BYTE_ORDER_MARK: [u8; 3] = *b"\xEF\xBB\xBF";
+
 /// A whole body as text, without the byte order mark that some servers write in front of JSON
 pub(super) fn text_of(body: &[u8]) -> Cow<'_, str> {
-    String::from_utf8_lossy(body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body))
+    String::from_utf8_lossy(body.strip_prefix(&BYTE_ORDER_MARK).unwrap_or(body))
 }
 
 /// A body that cannot be read as its dialect

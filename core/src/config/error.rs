@@ -8,12 +8,12 @@ pub enum ConfigError {
     /// No field has this name
     ///
     /// The value that came with it is not kept: it may belong to something secret.
-    #[error("there is no setting {name}{}", suggestion(*nearest))]
+    #[error("there is no setting {name}; the nearest is {nearest}")]
     UnknownName {
         /// The name as it was given
         name: String,
-        /// The field with the nearest name, where one is near
-        nearest: Option<&'static str>,
+        /// The field with the nearest name (rule CFG-6)
+        nearest: &'static str,
     },
     /// A field cannot have this value (rule CFG-1)
     #[error("{} cannot be {value}: it takes {}", field.name(), field.takes())]
@@ -25,25 +25,16 @@ pub enum ConfigError {
     },
 }
 
-fn suggestion(nearest: Option<&'static str>) -> String {
-    nearest.map(|nearest| format!("; the nearest is {nearest}")).unwrap_or_default()
-}
-
-/// The field name nearest to `name`; the first in the table where several are
-///
-/// `None` where getting there would change half of the name or more.
-pub(super) fn nearest(name: &str) -> Option<&'static str> {
-    let name = name.to_ascii_lowercase();
-    // No field's name is that long, so a longer text is none either: the work stays bounded.
-    if name.len() > 64 {
-        return None;
-    }
+/// The field name nearest to `name`: one that contains it before any other, and the first in the table
+/// where several are as near
+pub(super) fn nearest(name: &str) -> &'static str {
+    // No field's name is that long, so what follows does not matter: the work stays bounded.
+    let name: String = name.chars().take(64).collect::<String>().to_ascii_lowercase();
     Field::ALL
         .into_iter()
-        .map(|field| (distance(name.as_bytes(), field.name().as_bytes()), field.name()))
-        .filter(|(distance, candidate)| distance * 2 <= candidate.len())
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+        .map(Field::name)
+        .min_by_key(|field| (!field.contains(&name), distance(name.as_bytes(), field.as_bytes())))
+        .expect("there are fields")
 }
 
 /// How far `typed` is from `name`: 1 for each byte left out, 2 for each one wrong or too many

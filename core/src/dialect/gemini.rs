@@ -85,14 +85,17 @@ impl Gemini {
     ) -> Result<(), Malformed> {
         let choice = json::index(candidate.index, position);
         let (open, _) = self.choices.open(choice, findings)?;
+        let mut passed_on = json::says_something(candidate.grounding_metadata)
+            || json::says_something(candidate.citation_metadata);
         for part in candidate.content.iter().flat_map(|content| content.parts.iter()) {
             let thought = part.thought.is("true");
             findings.push_piece(data, part.text, |text| match thought {
                 true => Finding::Reasoning { choice, text },
                 false => Finding::Text { choice, text },
             });
-            // Arguments that are streamed by path follow in parts without a name.
-            if let Some(FunctionCall { id, name, args }) = part.function_call
+            // Arguments that are streamed by path, in parts without a name, have no place in a turn.
+            passed_on |= part.function_call.is_some_and(|call| json::says_something(call.partial_args));
+            if let Some(FunctionCall { id, name, args, .. }) = part.function_call
                 && !name.is_empty()
             {
                 let fragment = Fragment { id, name, ..Fragment::default() };
@@ -103,9 +106,7 @@ impl Gemini {
             }
         }
         let Candidate { finish_reason, finish_message, .. } = *candidate;
-        let cited = json::says_something(candidate.grounding_metadata)
-            || json::says_something(candidate.citation_metadata);
-        if cited {
+        if passed_on {
             findings.push(Finding::Unknown);
         }
         open.finished |= finish::push(findings, data, choice, finish_reason, finish_message);
@@ -171,6 +172,8 @@ struct FunctionCall<'a> {
     #[serde(default)]
     name: JsonStr<'a>,
     args: Option<&'a RawValue>,
+    #[serde(rename = "partialArgs")]
+    partial_args: Option<&'a RawValue>,
 }
 
 #[cfg(test)]

@@ -104,13 +104,17 @@ impl OpenAiChat {
         findings: &mut Findings,
     ) -> Result<(), Malformed> {
         let index = json::index(choice.index, position);
-        let (open, new) = self.choices.open(index, findings)?;
+        let (open, _) = self.choices.open(index, findings)?;
+        let before = findings.len();
         match (&choice.delta, choice.message) {
             (Some(delta), _) => message(data, index, delta, open, findings)?,
             // A message is the whole answer: after deltas it would be said twice.
-            (None, Some(whole)) if new => message(data, index, &json::read(whole.get())?, open, findings)?,
+            (None, Some(whole)) if !open.said => {
+                message(data, index, &json::read(whole.get())?, open, findings)?
+            }
             (None, _) => findings.push_piece(data, choice.text, |text| Finding::Text { choice: index, text }),
         }
+        open.said |= findings.len() > before;
         // An error object says more than the finish reason next to it.
         if !(failed && finish::word_is_error(choice.finish_reason)) {
             let none = JsonStr::default();

@@ -112,6 +112,15 @@ impl OpenAiResponses {
             }
             Some("custom_tool_call_input.delta") => self.arguments(data, &event, ToolKind::Custom, findings),
             Some("mcp_call_arguments.delta") => self.arguments(data, &event, ToolKind::Server, findings),
+            Some("function_call_arguments.done") => {
+                self.whole_arguments(data, &event, ToolKind::Function, event.arguments, findings)
+            }
+            Some("custom_tool_call_input.done") => {
+                self.whole_arguments(data, &event, ToolKind::Custom, event.input, findings)
+            }
+            Some("mcp_call_arguments.done") => {
+                self.whole_arguments(data, &event, ToolKind::Server, event.arguments, findings)
+            }
             Some(known @ ("output_item.added" | "output_item.done")) => {
                 self.open(findings);
                 let Some(raw) = event.item else { return Ok(()) };
@@ -192,6 +201,27 @@ impl OpenAiResponses {
         let fragment =
             Fragment { key: Some(item.output_index), kind, arguments: event.delta, ..Fragment::default() };
         self.tools.take(data, findings, 0, fragment)
+    }
+
+    /// Takes in a tool call's whole arguments, unless they came in pieces
+    fn whole_arguments(
+        &mut self,
+        data: &str,
+        event: &Event<'_>,
+        kind: ToolKind,
+        arguments: Option<&RawValue>,
+        findings: &mut Findings,
+    ) -> Result<(), Malformed> {
+        self.open(findings);
+        let at = self.item(event.output_index(), ItemKind::Call(kind))?;
+        let item = &mut self.items[at];
+        let Some(arguments) = arguments.filter(|raw| !item.said && !json::is_empty_string(raw)) else {
+            return Ok(());
+        };
+        item.said = true;
+        let key = Some(item.output_index);
+        let arguments = Some(arguments);
+        self.tools.take(data, findings, 0, Fragment { key, kind, arguments, ..Fragment::default() })
     }
 
     /// Where the item is, made if it is new; without a number it is the last one of its kind
@@ -336,9 +366,6 @@ const SILENT: &[&str] = &[
     "reasoning_summary_part.added",
     "reasoning_summary_part.done",
     "reasoning_summary_text.done",
-    "function_call_arguments.done",
-    "custom_tool_call_input.done",
-    "mcp_call_arguments.done",
 ];
 
 impl Event<'_> {
@@ -377,6 +404,8 @@ struct Event<'a> {
     #[serde(default)]
     output_index: JsonStr<'a>,
     delta: Option<&'a RawValue>,
+    arguments: Option<&'a RawValue>,
+    input: Option<&'a RawValue>,
     item: Option<&'a RawValue>,
     response: Option<&'a RawValue>,
     error: Option<&'a RawValue>,

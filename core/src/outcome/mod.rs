@@ -50,6 +50,17 @@ impl Outcome {
             Err(_) => "error",
         }
     }
+
+    /// Whether a tool call of the turn came whole, so that it may be run (rule STR-11)
+    ///
+    /// One that was cut before its first argument looks like one without arguments, and free text that
+    /// was cut like any other: unless the answer is completed, such calls are not whole.
+    pub fn is_whole(&self, call: &ToolCall) -> bool {
+        let is_completed = matches!(self.result, Ok(Completion { ending: Ending::Completed, .. }));
+        let shows_its_end =
+            call.kind != ToolKind::Custom && !matches!(call.arguments.trim_ascii(), "" | "{}");
+        call.is_complete() && (is_completed || shows_its_end)
+    }
 }
 
 /// An answer that ended as the provider meant it to

@@ -125,11 +125,10 @@ pub enum ToolKind {
 }
 
 impl ToolCall {
-    /// Whether the arguments are whole: JSON, or empty for a call without any
+    /// Whether the arguments look whole: JSON, or empty for a call without any
     ///
-    /// Free text does not show whether it is whole; the finish reason does.
-    ///
-    /// A call that is not complete must not be run (rule STR-11).
+    /// A call that is not complete must not be run (rule STR-11). Empty arguments and free text do not
+    /// show whether they are whole: [`Outcome::is_whole`](super::Outcome::is_whole) does.
     pub fn is_complete(&self) -> bool {
         self.kind == ToolKind::Custom
             || self.arguments.is_empty()

@@ -106,9 +106,11 @@ impl Serialize for Answer {
         let printed = Printed {
             result: self.outcome.word(),
             error: result.as_ref().err(),
-            first: Part::from(first.unwrap_or(&nothing)),
+            first: Part::of(first.unwrap_or(&nothing), &self.outcome),
             usage: turn.usage.as_ref(),
-            choices: others.map(|choice| Other { index: choice.index, part: choice.into() }).collect(),
+            choices: others
+                .map(|choice| Other { index: choice.index, part: Part::of(choice, &self.outcome) })
+                .collect(),
             notes: &timeline.notes,
             events: sum(|attempt| attempt.events),
             unknown: self.unknown,
@@ -118,21 +120,20 @@ impl Serialize for Answer {
     }
 }
 
-impl<'a> From<&'a Choice> for Part<'a> {
-    fn from(choice: &'a Choice) -> Self {
+impl<'a> Part<'a> {
+    fn of(choice: &'a Choice, outcome: &Outcome) -> Self {
+        let call = |call: &'a ToolCall| PrintedCall {
+            id: &call.id,
+            name: &call.name,
+            arguments: &call.arguments,
+            complete: outcome.is_whole(call),
+        };
         Self {
             text: &choice.text,
             reasoning: &choice.reasoning,
             refusal: &choice.refusal,
-            tool_calls: choice.tool_calls.iter().map(PrintedCall::from).collect(),
+            tool_calls: choice.tool_calls.iter().map(call).collect(),
             finish_reason: choice.finish_reason.as_deref(),
         }
-    }
-}
-
-impl<'a> From<&'a ToolCall> for PrintedCall<'a> {
-    fn from(call: &'a ToolCall) -> Self {
-        let ToolCall { kind: _, id, name, arguments } = call;
-        Self { id, name, arguments, complete: call.is_complete() }
     }
 }

@@ -340,3 +340,15 @@ fn help_has_examples_and_says_what_is_printed() {
         assert!(ran.stdout.contains(line), "{line:?} is not in {}", ran.stdout);
     }
 }
+
+#[test]
+fn a_call_that_may_have_been_cut_before_its_arguments_is_not_complete() {
+    let call = "data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"t\",\"function\":{\"name\":\"f\",\"arguments\":\"\"}}]}}]}\n\n";
+    let finish = |word: &str| STOP.replace("\"stop\"", &format!("\"{word}\""));
+    for (rest, code, complete) in
+        [(finish("tool_calls"), 0, true), (finish("length"), 3, false), (String::new(), 12, false)]
+    {
+        let (got_code, got) = chat(&format!("{call}{rest}"), &[]);
+        assert_eq!((got_code, &got["tool_calls"][0]["complete"]), (Some(code), &json!(complete)), "{rest}");
+    }
+}

@@ -7,14 +7,13 @@ use std::task::Poll;
 
 use steadfast::call::{Origin, Request};
 use steadfast::connect::{HappyEyeballs, Next, Proxies, ProxiesError, Proxy, Route, Tunnel};
-use steadfast::machine::{FailureKind, IoFailure, ProxyRefusal, Stage};
+use steadfast::machine::{FailureKind, IoFailure, ProxyRefusal, Stage, io_failure};
 
 use crate::client::Trust;
 use crate::client::network::{Connecting, Network};
 use crate::client::resolve::Resolve;
 use crate::client::time::{Alarm, Clock};
 use crate::connection::Connection;
-use crate::failure::io_failure;
 use crate::handshake::Handshake;
 use crate::tunnel::{Through, Tunnelling};
 

@@ -138,6 +138,30 @@ fn endless_unknown_events_do_not_outlive_after_marker() {
     assert_eq!((unknown, rig.wire(|wire| wire.looks)), (1, 1));
 }
 
+/// The consumer comes and goes between look and clock, and is given no content
+#[test]
+fn endless_unknown_events_do_not_outlive_content_idle() {
+    let overrides = Overrides::new().content_idle_timeout(0.2).max_attempts(1);
+    let mut rig = Rig::streaming(overrides, &text("a"));
+    assert_eq!(rig.text(), "a");
+    rig.assert_pending();
+    rig.world.advance(millis(200));
+    rig.wire(|wire| wire.endless = Some("event: heartbeat\ndata: {\"beat\":1}\n\n".into()));
+    let mut unknown = 0;
+    let kind = loop {
+        match rig.run() {
+            Poll::Ready(Output::Item(Piece::Unknown { .. })) if unknown < 1000 => unknown += 1,
+            Poll::Ready(Output::Done(outcome)) => break outcome.result.expect_err("a breach").kind,
+            other => panic!("after {unknown} unknown events: {other:?}"),
+        }
+        rig.world.advance(millis(7));
+    };
+    let (elapsed, limit) = (millis(207), millis(200));
+    let breach = Timeout { phase: Phase::ContentIdle, elapsed, limit, setting: "content_idle_timeout" };
+    assert_eq!(kind, ErrorKind::Timeout(breach));
+    assert_eq!((unknown, rig.wire(|wire| wire.looks)), (1, 1));
+}
+
 #[test]
 fn endless_content_does_not_outlive_stream_deadline() {
     let mut rig = Rig::streaming(Overrides::new().stream_deadline(1.0).max_attempts(1), &text("a"));

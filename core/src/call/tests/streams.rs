@@ -295,3 +295,73 @@ fn unknown_events_pass_as_they_came() {
     play.at(200).reset();
     assert!(play.deadline().is_some(), "it is no delta: another attempt may follow");
 }
+
+/// An answer or an error that has the type of the stream which was asked for
+#[test]
+fn one_json_document_in_place_of_events() {
+    let answer =
+        json!({"id": "c1", "choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}).to_string();
+    for body in [answer.clone(), format!("\u{FEFF} \r\n{answer}\n\n"), format!("[{answer}]")] {
+        let whole = [OPEN_HEAD, &body].concat();
+        for size in [whole.len(), 1, 7] {
+            let mut play = Play::stream(CHAT, Overrides::new()).start();
+            play.at(100).request();
+            for read in whole.as_bytes().chunks(size) {
+                play.receive(read);
+            }
+            play.fin();
+            assert_eq!(
+                (play.completion().turn.text(), play.record.text()),
+                ("Hi", "Hi".to_owned()),
+                "{body}"
+            );
+            assert_eq!(play.outcome().timeline.notes, [Note::UnaryAnswerToStream]);
+        }
+    }
+    let mut play = open_to_the_end();
+    play.receive(json!({"error": {"message": "busy"}}).to_string()).fin();
+    assert!(matches!(play.error(), ErrorKind::InBand(error) if error.message == "busy"));
+    // What is no JSON, or is cut, or comes after an event is none.
+    for body in ["{\"choices\":[", "[ERROR] no\n", "{\"error\":{\"message\":\"busy\"}} no"] {
+        let mut play = Play::stream(CHAT, Overrides::new().max_attempts(1)).start();
+        play.at(100).request().receive([OPEN_HEAD, body].concat()).fin();
+        assert!(matches!(play.error(), ErrorKind::Empty), "{body}");
+    }
+    let mut play = open_to_the_end();
+    play.receive(CHAT.text("Hi")).receive(&answer).fin();
+    assert!(matches!(play.error(), ErrorKind::Truncated(_)));
+}
+
+/// Rule STR-9: a line that is whole and ends the turn counts after every kind of cut
+#[test]
+fn the_last_line_of_ollama_without_its_end() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\n\r\n";
+    let text = json!({"message": {"content": "Hi"}, "done": false}).to_string() + "\n";
+    let play = |last: &str, cut: fn(&mut Play)| {
+        let mut play = Play::stream(Dialect::Ollama, Overrides::new()).start();
+        play.at(100).request().receive([head, &text, last].concat());
+        cut(&mut play);
+        play
+    };
+    let cuts: [fn(&mut Play); 3] = [
+        |play| {
+            play.reset();
+        },
+        |play| {
+            play.eof(Ended::WithoutCloseNotify);
+        },
+        |play| {
+            play.fin();
+        },
+    ];
+    for cut in cuts {
+        let done = play(r#"{"message":{"content":"!"},"done":true,"done_reason":"stop"}"#, cut);
+        assert_eq!(done.completion().turn.text(), "Hi!");
+        let failed = play(r#"{"error":"boom"}"#, cut);
+        assert!(matches!(failed.error(), ErrorKind::InBand(error) if error.message == "boom"));
+    }
+    for cut in &cuts[..2] {
+        let half = play(r#"{"message":{"content":"!"},"done":false}"#, *cut);
+        assert!(!matches!(half.error(), ErrorKind::InBand(_)));
+    }
+}

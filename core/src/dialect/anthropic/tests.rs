@@ -228,3 +228,16 @@ fn c02_a_whole_message() {
     let failed = play_unary(MESSAGES, r#"{"type":"error","error":{"type":"api_error","message":"no"}}"#);
     assert_eq!((failed.error().0, failed.error().3, failed.opened), (Some("api_error"), "no", 0));
 }
+
+/// PHP has one type for lists and objects, and printers put blanks in between
+#[test]
+fn empty_arguments_in_any_spelling_stand_only_if_no_piece_follows() {
+    for empty in ["{}", "{ }", "[]", "[ ]", "null", "\"\""] {
+        let call = format!(
+            r#"{{"type":"content_block_start","index":0,"content_block":{{"type":"tool_use","id":"t","name":"f","input":{empty}}}}}"#
+        );
+        let piece = delta(0, r#"{"type":"input_json_delta","partial_json":"{\"a\":1}"}"#);
+        let played = play(MESSAGES, &[START, &call, &piece, BLOCK_STOP, &end("tool_use"), STOP]);
+        assert_eq!(played.calls(), [["t", "f", r#"{"a":1}"#]], "{empty}");
+    }
+}

@@ -157,3 +157,11 @@ fn null_equals_absent() {
     );
     assert_eq!((played.turn.text(), played.errors.len(), played.last()), ("", 0, Progress::Open));
 }
+
+#[test]
+fn arguments_that_are_streamed_by_path_pass_as_they_came() {
+    let call = parts(r#"{"functionCall":{"id":"t","name":"f","willContinue":true}}"#);
+    let piece = parts(r#"{"functionCall":{"partialArgs":[{"jsonPath":"$.a","stringValue":"x"}]}}"#);
+    let played = play(GEMINI, &[&call, &piece]);
+    assert_eq!((played.calls(), played.unknown), (vec![["t", "f", ""]], 1));
+}

@@ -576,3 +576,14 @@ fn data_that_is_no_chunk_is_malformed() {
     let array = play(CHAT, &[r#"[{"error":{"code":429,"message":"quota","status":"RESOURCE_EXHAUSTED"}}]"#]);
     assert_eq!(array.error(), (Some("RESOURCE_EXHAUSTED"), Some("429"), Some(429), "quota"));
 }
+
+#[test]
+fn a_whole_message_after_deltas_that_said_nothing() {
+    let role = r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}"#;
+    let said = r#"{"choices":[{"index":0,"delta":{"content":"Hi"}}]}"#;
+    let whole = r#"{"choices":[{"index":0,"message":{"content":"Hi"},"finish_reason":"stop"}]}"#;
+    for before in [&[role][..], &[said], &[role, said], &[]] {
+        let played = play(CHAT, &[before, &[whole, "[DONE]"]].concat());
+        assert_eq!(played.turn.text(), "Hi", "{before:?}");
+    }
+}

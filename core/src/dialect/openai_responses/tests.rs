@@ -233,3 +233,17 @@ fn data_that_is_no_event_is_malformed() {
     assert_eq!(malformed(RESPONSES, &["{\"type\":"]), "not JSON, at line 1 column 8");
     assert_eq!(malformed(RESPONSES, &["true"]), "JSON, but not an object");
 }
+
+#[test]
+fn arguments_that_come_in_their_done_event_alone() {
+    let call = |arguments: &str| {
+        let opened = added(0, r#"{"type":"function_call","call_id":"c","name":"f","arguments":""}"#);
+        let done =
+            r#"{"type":"response.function_call_arguments.done","output_index":0,"arguments":"{\"a\":1}"}"#;
+        let pieces = (!arguments.is_empty()).then(|| piece("function_call_arguments", 0, arguments));
+        let events: Vec<_> = [CREATED, &opened].into_iter().chain(pieces.as_deref()).collect();
+        play(RESPONSES, &[&events[..], &[done, COMPLETED]].concat())
+    };
+    assert_eq!(call("").calls(), [["c", "f", r#"{"a":1}"#]]);
+    assert_eq!(call(r#"{\"b\":2}"#).calls(), [["c", "f", r#"{"b":2}"#]]);
+}

@@ -1,7 +1,7 @@
 //! An item of a call, owned.
 
-use steadfast::call::Item;
-use steadfast::outcome::{Delta, ToolKind};
+use crate::call::Item;
+use crate::outcome::{Delta, ToolKind};
 
 /// An item of a call, copied out of the bytes it was lent from
 ///
@@ -60,7 +60,7 @@ pub enum Piece {
         /// The event's data
         data: String,
     },
-    /// The answer is whole, though trailing usage may follow; [`crate::CallStream::turn`] has it
+    /// The answer is whole, though trailing usage may follow; [`Call::turn`](crate::call::Call::turn) has it
     Finished,
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use steadfast::machine::{FailureKind, IoFailure, Stage};
+use crate::machine::{FailureKind, IoFailure, Stage};
 
 /// What `error` means, while `stage` was going on
 pub fn io_failure(stage: Stage, error: &io::Error) -> IoFailure {

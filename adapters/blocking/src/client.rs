@@ -1,0 +1,137 @@
+//! The client: configuration, trust, and the two ways to make a call.
+
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, OnceLock};
+use std::time::{Instant as Clock, SystemTime, UNIX_EPOCH};
+
+use steadfast::call::{Call, Env, Request};
+use steadfast::config::{ConfigError, Overrides, RequestConfig};
+use steadfast::connect::{Proxies, ProxiesError, Route};
+use steadfast::machine::{FailureKind, IoFailure, Stage};
+use steadfast::outcome::Outcome;
+use steadfast::time::Instant;
+use steadfast_tls::TlsConfig;
+
+use crate::driver::Driver;
+use crate::look_up::Resolver;
+use crate::stream::Stream;
+
+/// Makes calls, each on the thread that asks for it
+///
+/// Cheap to clone, and all clones are one client: they share the threads that look up names.
+#[derive(Clone)]
+pub struct Client {
+    config: RequestConfig,
+    shared: Arc<Shared>,
+}
+
+/// What the calls of a client have in common
+#[derive(Clone)]
+pub(crate) struct Shared {
+    /// The origin of every instant
+    clock: Clock,
+    /// Loaded when it is first needed
+    tls: Arc<OnceLock<Result<TlsConfig, String>>>,
+    pub(crate) proxies: Result<Proxies, ProxiesError>,
+    pub(crate) resolver: Arc<Resolver>,
+}
+
+impl Client {
+    /// A client with the built-in configuration that trusts whom the platform trusts
+    ///
+    /// It takes its proxies from the environment as it is now, see [`Proxies::from_environment`]:
+    /// where they are set, nothing else leads out. A variable that cannot be used fails every call
+    /// as `Proxy`, and is named; [`Client::with_proxies`] puts other proxies, or none, in their place.
+    pub fn new() -> Self {
+        let shared = Shared {
+            clock: Clock::now(),
+            tls: Arc::default(),
+            proxies: Proxies::from_environment(|name| std::env::var(name).ok()),
+            resolver: Arc::default(),
+        };
+        Self { config: RequestConfig::default(), shared: Arc::new(shared) }
+    }
+
+    /// The same client with another configuration
+    ///
+    /// Errors: an override out of its range; the text names the field and the value.
+    pub fn with_config(mut self, overrides: &Overrides) -> Result<Self, ConfigError> {
+        self.config = self.config.with(overrides)?;
+        Ok(self)
+    }
+
+    /// The same client with another trust: its own roots, or a client certificate
+    pub fn with_tls(mut self, tls: TlsConfig) -> Self {
+        Arc::make_mut(&mut self.shared).tls = Arc::new(OnceLock::from(Ok(tls)));
+        self
+    }
+
+    /// The same client with these proxies, whatever the environment says
+    ///
+    /// All that happens on the way through one is within `connect_timeout`, and fails as `Proxy`.
+    pub fn with_proxies(mut self, proxies: Proxies) -> Self {
+        Arc::make_mut(&mut self.shared).proxies = Ok(proxies);
+        self
+    }
+
+    /// The configuration that holds where a request says nothing else
+    pub fn config(&self) -> &RequestConfig {
+        &self.config
+    }
+
+    /// Makes a call and waits for its end
+    pub fn send(&self, request: Request) -> Outcome {
+        self.stream(request).outcome()
+    }
+
+    /// Makes a call whose pieces are taken as they come
+    ///
+    /// Works for a unary request too: there are no pieces then, only the outcome.
+    pub fn stream(&self, request: Request) -> Stream {
+        let config =
+            self.config.with(request.overrides()).expect("overrides were checked when the request was built");
+        let now = self.shared.now();
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let env = Env {
+            seed: RandomState::new().hash_one(0),
+            unix_at_origin: since_epoch.saturating_sub(now.since_origin()),
+        };
+        let request = match self.shared.proxies.as_ref().map(|proxies| proxies.route(request.origin())) {
+            Ok(Route::Forward(proxy)) => request.forwarded_by(proxy),
+            Ok(Route::Direct | Route::Tunnel(_)) | Err(_) => request,
+        };
+        Stream::new(Driver::new(Call::new(request, config, env, now), Arc::clone(&self.shared)))
+    }
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// The time, since the client was made
+    pub(crate) fn now(&self) -> Instant {
+        Instant::ORIGIN + self.clock.elapsed()
+    }
+
+    /// Whom TLS trusts
+    ///
+    /// Errors: the platform's certificates could not be loaded.
+    pub(crate) fn tls(&self) -> Result<&TlsConfig, IoFailure> {
+        let loaded = self.tls.get_or_init(|| TlsConfig::platform().map_err(|error| error.to_string()));
+        loaded.as_ref().map_err(|message| IoFailure {
+            stage: Stage::Tls,
+            kind: FailureKind::Tls,
+            message: message.clone(),
+        })
+    }
+}

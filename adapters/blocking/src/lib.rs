@@ -1,0 +1,65 @@
+//! LLM calls that end, on threads: `std`, a poller, and no async at all.
+//!
+//! A call runs on the thread that asks for its pieces. Every wait of it ends at the deadline that the
+//! core names; another thread can end it at once by a [`Canceller`].
+//!
+//! ```no_run
+//! use serde_json::json;
+//! use steadfast_blocking::{Client, Dialect, Overrides, Request};
+//!
+//! # fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! let request = Request::post("https://api.openai.com/v1/chat/completions")
+//!     .bearer(&std::env::var("OPENAI_API_KEY")?)
+//!     .json(&json!({"model": "gpt-5-nano", "stream": true, "messages": [{"role": "user", "content": "Say hello."}]}))
+//!     .dialect(Dialect::OpenAiChat)
+//!     .overrides(Overrides::new().stream_idle_timeout(60.0).max_attempts(2))
+//!     .stream()
+//!     .build()?;
+//! let mut stream = Client::new().stream(request);
+//! for piece in &mut stream {
+//!     print!("{}", piece.text());
+//! }
+//! let outcome = stream.outcome();
+//! println!("\n{}", outcome.timeline);
+//! outcome.result?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Each attempt has a connection of its own: nothing is pooled.
+//!
+//! It is the smallest complete driver, and the worked example of [`steadfast::porting`]:
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `driver` | the loop: what the machine asks for, done; what happened, told |
+//! | `sleeper` | the one wait: for a socket, a thread, a canceller, or a point in time |
+//! | `connection` | a socket, plain or under TLS |
+//! | `opening` | name look-up, TCP, proxies and TLS, step by step |
+//! | `look_up` | names to addresses, on a bounded number of threads |
+//! | `client` | [`Client`]: configuration, trust, and the two ways to make a call |
+//! | `stream` | [`Stream`]: a call as its consumer sees it |
+
+mod client;
+mod connection;
+mod driver;
+mod look_up;
+mod opening;
+mod sleeper;
+mod stream;
+
+pub use client::Client;
+pub use look_up::MAX_LOOK_UPS;
+/// The pure core, whole
+pub use steadfast;
+pub use steadfast::call::{Item, Piece, Progress, Request, RequestBuilder, RequestError, Retries};
+pub use steadfast::config::{ConfigError, Overrides, RequestConfig};
+pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError};
+pub use steadfast::dialect::Dialect;
+pub use steadfast::outcome::{
+    Billing, CallError, Completion, Delta, Ending, ErrorKind, Outcome, Phase, ProtocolError, ProviderError,
+    StatusError, Timeline, Timeout, Turn,
+};
+pub use steadfast::time::Bound;
+pub use steadfast_tls::{TlsConfig, TlsConfigError};
+pub use stream::{Canceller, Stream};

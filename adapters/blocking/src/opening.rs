@@ -1,0 +1,231 @@
+//! A connection that is being opened: name look-up, TCP, proxy and TLS, a step at a time.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use mio::net::TcpStream;
+use mio::{Interest, Registry};
+use steadfast::call::Origin;
+use steadfast::connect::{HappyEyeballs, Next, Route, Tunnel};
+use steadfast::machine::{FailureKind, IoFailure, ProxyRefusal, Stage, io_failure};
+use steadfast::time::Instant;
+
+use crate::client::Shared;
+use crate::connection::{Came, Connection};
+use crate::look_up::LookUp;
+use crate::sleeper::{Bell, SOCKET};
+
+/// A connection that is being opened; the machine's `connect_timeout` drops it
+pub(crate) struct Opening {
+    shared: Arc<Shared>,
+    origin: Origin,
+    registry: Registry,
+    /// The proxy to be reached, in words, and the tunnel to be made through it
+    proxy: Option<(String, Option<Tunnel>)>,
+    step: Step,
+}
+
+enum Step {
+    LookUp(LookUp),
+    Race(Race),
+    /// What was read and is not the handshake's, or not yet, comes last
+    Tunnel(Connection, Tunnel, Vec<u8>),
+    /// The way to the origin is open
+    Origin(Connection),
+    Handshake(Connection),
+}
+
+/// What came of going on
+pub(crate) enum Opened {
+    NotYet(Box<Opening>),
+    Open(Connection),
+}
+
+/// Addresses tried side by side; the first that answers wins, and the others are closed
+struct Race {
+    eyeballs: HappyEyeballs,
+    attempts: Vec<(SocketAddr, TcpStream)>,
+    due: Option<Instant>,
+}
+
+impl Opening {
+    /// Begins to open a connection to `origin`; its sockets are registered, and its threads ring `bell`
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        origin: Origin,
+        registry: Registry,
+        bell: &Arc<Bell>,
+    ) -> Result<Self, IoFailure> {
+        let (host, port, proxy) = {
+            let kind = FailureKind::Proxy(ProxyRefusal::Unusable);
+            let unusable = |message| IoFailure { stage: Stage::Proxy, kind, message };
+            let proxies = shared.proxies.as_ref().map_err(|error| unusable(error.to_string()))?;
+            match proxies.route(&origin) {
+                Route::Direct => (origin.host().to_owned(), origin.port(), None),
+                Route::Forward(proxy) => {
+                    (proxy.host().to_owned(), proxy.port(), Some((proxy.to_string(), None)))
+                }
+                Route::Tunnel(proxy) => {
+                    let tunnel = Tunnel::new(proxy, &origin)?;
+                    (proxy.host().to_owned(), proxy.port(), Some((proxy.to_string(), Some(tunnel))))
+                }
+            }
+        };
+        let step = match host.parse::<IpAddr>() {
+            Ok(address) => Step::Race(Race::new(vec![SocketAddr::new(address, port)])),
+            Err(_) => Step::LookUp(shared.resolver.look_up(&host, port, bell)),
+        };
+        Ok(Self { shared, origin, registry, proxy, step })
+    }
+
+    /// When to go on though nothing was heard
+    pub(crate) fn due(&self) -> Option<Instant> {
+        match &self.step {
+            Step::Race(race) => race.due,
+            Step::LookUp(_) | Step::Tunnel(..) | Step::Origin(_) | Step::Handshake(_) => None,
+        }
+    }
+
+    /// Goes on as far as can be without waiting
+    pub(crate) fn go_on(mut self, now: Instant) -> Result<Opened, IoFailure> {
+        loop {
+            self.step = match self.step {
+                Step::LookUp(look_up) => match look_up.take() {
+                    None => {
+                        return Ok(Opened::NotYet(Box::new(Self { step: Step::LookUp(look_up), ..self })));
+                    }
+                    Some(addresses) => {
+                        Step::Race(Race::new(addresses.map_err(|failure| at_proxy(&self.proxy, failure))?))
+                    }
+                },
+                Step::Race(mut race) => match race.go_on(&self.registry, now) {
+                    Ok(None) => return Ok(Opened::NotYet(Box::new(Self { step: Step::Race(race), ..self }))),
+                    Ok(Some(socket)) => match self.proxy.as_mut().and_then(|(_, tunnel)| tunnel.take()) {
+                        Some(tunnel) => Step::Tunnel(Connection::new(socket), tunnel, Vec::new()),
+                        None => Step::Origin(Connection::new(socket)),
+                    },
+                    Err(failure) => return Err(at_proxy(&self.proxy, failure)),
+                },
+                Step::Tunnel(mut connection, mut tunnel, mut unread) => {
+                    if dig(&mut connection, &mut tunnel, &mut unread)? {
+                        Step::Origin(connection.with_early(unread))
+                    } else {
+                        let step = Step::Tunnel(connection, tunnel, unread);
+                        return Ok(Opened::NotYet(Box::new(Self { step, ..self })));
+                    }
+                }
+                Step::Origin(connection) if self.origin.is_tls() => {
+                    Step::Handshake(connection.secured(self.shared.tls()?, self.origin.host())?)
+                }
+                Step::Origin(connection) => return Ok(Opened::Open(connection)),
+                Step::Handshake(mut connection) => {
+                    let is_over = connection
+                        .shake_hands()
+                        // Whichever way the bytes were going.
+                        .map_err(|failure| IoFailure { stage: Stage::Tls, ..failure })?;
+                    if is_over {
+                        return Ok(Opened::Open(connection));
+                    }
+                    return Ok(Opened::NotYet(Box::new(Self { step: Step::Handshake(connection), ..self })));
+                }
+            }
+        }
+    }
+}
+
+impl Race {
+    fn new(addresses: Vec<SocketAddr>) -> Self {
+        Self { eyeballs: HappyEyeballs::new(addresses), attempts: Vec::new(), due: None }
+    }
+
+    /// The first that has answered; fails once all have failed
+    fn go_on(&mut self, registry: &Registry, now: Instant) -> Result<Option<TcpStream>, IoFailure> {
+        loop {
+            let (address, error) = match self.eyeballs.next(now) {
+                Next::Connect(address) => match connect(address, registry) {
+                    Ok(socket) => {
+                        self.attempts.push((address, socket));
+                        continue;
+                    }
+                    Err(error) => (address, error),
+                },
+                Next::Failed(failure) => return Err(failure),
+                Next::Wait(due) => {
+                    self.due = due;
+                    let answered = |(at, (_, socket)): (usize, &(_, TcpStream))| Some((at, answer(socket)?));
+                    let Some((at, answer)) = self.attempts.iter().enumerate().find_map(answered) else {
+                        return Ok(None);
+                    };
+                    let (address, socket) = self.attempts.swap_remove(at);
+                    match answer {
+                        Ok(()) => return Ok(Some(socket)),
+                        Err(error) => (address, error),
+                    }
+                }
+            };
+            self.eyeballs.failed(address, io_failure(Stage::Connect, &error));
+        }
+    }
+}
+
+/// A failure on the way to the proxy, where there is one, is the proxy's
+fn at_proxy(proxy: &Option<(String, Option<Tunnel>)>, failure: IoFailure) -> IoFailure {
+    match proxy {
+        None => failure,
+        Some((proxy, _)) => IoFailure {
+            stage: Stage::Proxy,
+            message: format!("{proxy} cannot be reached: {}", failure.message),
+            ..failure
+        },
+    }
+}
+
+/// Begins to connect
+fn connect(address: SocketAddr, registry: &Registry) -> io::Result<TcpStream> {
+    let mut socket = TcpStream::connect(address)?;
+    // Requests are written in as few pieces as can be, so waiting to join them only costs time.
+    socket.set_nodelay(true)?;
+    registry.register(&mut socket, SOCKET, Interest::READABLE | Interest::WRITABLE)?;
+    Ok(socket)
+}
+
+/// Whether a peer has answered, and how, as the operating system has it now
+fn answer(socket: &TcpStream) -> Option<io::Result<()>> {
+    match socket.take_error() {
+        Ok(None) => match socket.peer_addr() {
+            Ok(_) => Some(Ok(())),
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => None,
+            Err(error) => Some(Err(error)),
+        },
+        Ok(Some(error)) | Err(error) => Some(Err(error)),
+    }
+}
+
+/// Goes on with a proxy's handshake; whether it is over, with what came behind it in `unread`
+fn dig(connection: &mut Connection, tunnel: &mut Tunnel, unread: &mut Vec<u8>) -> Result<bool, IoFailure> {
+    let at_proxy = |failure| IoFailure { stage: Stage::Proxy, ..failure };
+    loop {
+        while !tunnel.outgoing().is_empty() {
+            match connection.write([tunnel.outgoing(), &[]]) {
+                None => return Ok(false),
+                Some(written) => tunnel.sent(written.map_err(at_proxy)?),
+            }
+        }
+        if tunnel.is_open() {
+            return Ok(true);
+        }
+        let used = tunnel.received(unread)?;
+        unread.drain(..used);
+        if used == 0 {
+            let mut buffer = [0; 4096];
+            match connection.read(&mut buffer) {
+                None => return Ok(false),
+                Some(came) => match came.map_err(at_proxy)? {
+                    Came::Bytes(read) => unread.extend_from_slice(&buffer[..read]),
+                    Came::End(_) => return Err(tunnel.eof()),
+                },
+            }
+        }
+    }
+}
