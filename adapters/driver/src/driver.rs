@@ -159,7 +159,10 @@ impl<M: Machine, R: Runtime<M>> Driver<M, R> {
                 *looked = due;
                 let mut event = None;
                 runtime.unbudgeted(cx, |cx| event = look(machine, links, wait.io, Ask::System, cx, buffer));
-                event.unwrap_or(Event::Elapsed)
+                event.unwrap_or_else(|| {
+                    *looked = None;
+                    Event::Elapsed
+                })
             };
             drain = machine.handle(now, event).expect("the driver keeps the machine's contract");
         }
