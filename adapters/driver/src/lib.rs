@@ -14,8 +14,6 @@
 //! | `resting` | [`Resting`]: a connection between two exchanges |
 //! | `client` | [`Client`]: makes calls over TCP, on any runtime that is a [`Network`] |
 //! | `calling` | [`CallStream`]: a call as a stream of pieces and an outcome, for its consumer |
-//! | `piece` | [`Piece`]: an item of a call, owned |
-//! | `failure` | the operating system's errors as [`IoFailure`](steadfast::machine::IoFailure) |
 //! | `scratch` | the read buffers that all calls on a thread share |
 
 mod calling;

@@ -14,7 +14,6 @@ use crate::client::network::{Connecting, Network};
 use crate::client::resolve::Resolve;
 use crate::client::time::{Alarm, Clock};
 use crate::connection::Connection;
-
 use crate::handshake::Handshake;
 use crate::tunnel::{Through, Tunnelling};
 
