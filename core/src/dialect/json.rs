@@ -8,7 +8,7 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::Malformed;
+use super::{Malformed, repeats};
 
 /// A string inside a JSON document, still in its escaped form
 ///
@@ -176,11 +176,19 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for MemberVisitor<T> {
     }
 }
 
-/// Reads `text` as one JSON document
+/// Reads `text` as one JSON document; of a member that comes twice, the last one counts
 ///
 /// Errors: [`Malformed`], which says where the fault lies and quotes nothing.
 pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Malformed> {
-    serde_json::from_str(text).map_err(|error| {
+    let read = match serde_json::from_str(text) {
+        // A misfit deep in the document is not located by the second reading, so the first one's is
+        // told.
+        Err(error) if repeats::are_cause_of(&error) => {
+            repeats::read(text).map_err(|other| if other.is_data() { error } else { other })
+        }
+        read => read,
+    };
+    read.map_err(|error| {
         let what = if error.is_data() { "JSON of an unexpected shape" } else { "not JSON" };
         let (line, column) = (error.line(), error.column());
         Malformed { reason: format!("{what}, at line {line} column {column}") }
