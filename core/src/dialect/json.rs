@@ -1,5 +1,7 @@
 //! Strings of a JSON document without copying them.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -225,8 +227,23 @@ pub fn index(own: JsonStr<'_>, position: usize) -> u32 {
 }
 
 /// Whether a member such as `error` says something; some servers send it, empty, in every event
+///
+/// Nor does an object say anything whose members are all empty.
 pub fn says_something(member: Option<&RawValue>) -> bool {
-    !matches!(member.map_or("null", RawValue::get), "null" | "false" | "{}" | "[]" | "\"\"")
+    let Some(text) = member.map(RawValue::get) else { return false };
+    if !text.starts_with('{') || is_blank(text) {
+        return !is_blank(text);
+    }
+    let members = serde_json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(text);
+    members.map_or(true, |members| members.values().any(|value| !is_blank(value.get())))
+}
+
+/// Whether a value is null, false, zero or empty
+fn is_blank(text: &str) -> bool {
+    match text.as_bytes() {
+        [b'{', inner @ .., b'}'] | [b'[', inner @ .., b']'] => inner.trim_ascii().is_empty(),
+        _ => matches!(text, "null" | "false" | "0" | "\"\""),
+    }
 }
 
 /// Whether a value is the empty string
@@ -331,6 +348,20 @@ mod tests {
             let reason = delta(other).unwrap_err().reason;
             assert_eq!(reason, "JSON of an unexpected shape: no object", "{other}");
         }
+    }
+
+    #[test]
+    fn an_empty_member_says_nothing() {
+        let says = |json| says_something(Some(read(json).unwrap()));
+        for nothing in
+            ["null", "false", "0", "{}", "{ }", "[]", "[\n]", r#""""#, r#"{"code":null,"message": ""}"#]
+        {
+            assert!(!says(nothing), "{nothing}");
+        }
+        for something in ["true", "1", "[1]", r#""x""#, r#"{"code":null,"message":"m"}"#, r#"{"code":500}"#] {
+            assert!(says(something), "{something}");
+        }
+        assert!(!says_something(None));
     }
 
     #[test]
