@@ -73,6 +73,37 @@ impl<'a> JsonStr<'a> {
     }
 }
 
+impl<'a> JsonStr<'a> {
+    /// What precedes the first half of a surrogate pair at the string's end, and that half
+    pub(super) fn high_half_at_end(self) -> Option<(Self, u16)> {
+        let at = self.0.len().checked_sub(6)?;
+        // Only a backslash that is not itself escaped begins an escape.
+        let digits = self.0.get(at..)?.strip_prefix("\\u")?;
+        let before = &self.0[..at];
+        let backslashes = before.len() - before.trim_end_matches('\\').len();
+        let unit = u16::from_str_radix(digits, 16).ok()?;
+        (backslashes.is_multiple_of(2) && (0xD800..0xDC00).contains(&unit)).then_some((Self(before), unit))
+    }
+
+    /// Appends the character that `high` and the half at the string's front are, or U+FFFD where that
+    /// is none; returns what follows
+    pub(super) fn unescape_half(self, high: Option<u16>, out: &mut String) -> Self {
+        let Some(high) = high else { return self };
+        let low = self.0.strip_prefix("\\u").and_then(|rest| rest.get(..4));
+        let low = low.and_then(|digits| u16::from_str_radix(digits, 16).ok());
+        match low.map(|low| char::decode_utf16([high, low]).next()) {
+            Some(Some(Ok(whole))) => {
+                out.push(whole);
+                Self(&self.0[6..])
+            }
+            _ => {
+                out.push(char::REPLACEMENT_CHARACTER);
+                self
+            }
+        }
+    }
+}
+
 /// The string itself, unescaped
 impl fmt::Display for JsonStr<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -332,9 +332,9 @@ impl OpenAiResponses {
             parts.push(Said { kind, index, text: Digest::default() });
         }
         let known = known.unwrap_or(parts.len() - 1);
-        let span = findings.span(data, text);
-        parts[known].text.add(findings.resolve(data, span));
-        findings.push(kind.finding(span));
+        if let Some(span) = findings.push_and_locate(data, text, |text| kind.finding(text)) {
+            parts[known].text.add(findings.resolve(data, span));
+        }
         Ok(())
     }
 
