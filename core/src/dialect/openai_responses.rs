@@ -348,7 +348,13 @@ impl OpenAiResponses {
     ) -> Result<(), Malformed> {
         for WholePart { kind, index, text, digest } in parts {
             let mut said = self.items[at].parts.iter();
-            let same = |said: &Said| (said.kind == *kind && said.index == *index) || said.text == *digest;
+            // Two parts may have the same text: what another one has said is no word of this one.
+            let of_another = |said: &Said| {
+                said.kind == *kind && parts.iter().any(|part| part.kind == *kind && part.index == said.index)
+            };
+            let same = |said: &Said| {
+                (said.kind == *kind && said.index == *index) || (said.text == *digest && !of_another(said))
+            };
             if !said.any(same) {
                 self.say(data, at, *kind, *index, *text, findings)?;
             }

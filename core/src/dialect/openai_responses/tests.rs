@@ -295,3 +295,12 @@ fn a_part_that_comes_in_its_done_event_alone() {
     let choice = &played.turn.choices[0];
     assert_eq!((&*choice.reasoning, &*choice.refusal), ("x", "x"));
 }
+
+#[test]
+fn parts_of_one_text_are_each_said() {
+    let item = r#"{"type":"message","id":"i1","content":[{"text":"a"},{"text":"a"}]}"#;
+    assert_eq!(play(RESPONSES, &[CREATED, &text("a"), &done(0, item), &completed(item)]).turn.text(), "aa");
+    let twice = r#"{"type":"reasoning","summary":[{"text":"Hm"}],"content":[{"text":"Hm"}]}"#;
+    let played = play(RESPONSES, &[CREATED, &piece("reasoning_text", 0, "Hm"), &done(0, twice)]);
+    assert_eq!(played.turn.choices[0].reasoning, "Hm");
+}
