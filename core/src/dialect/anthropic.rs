@@ -108,7 +108,8 @@ impl Anthropic {
                 self.count(event.usage, findings);
             }
             Some("message_stop") => {
-                self.blocks.stop_all(findings);
+                // What has not stopped may have been cut, and gets no arguments of our making.
+                self.blocks.abandon();
                 self.ended = true;
             }
             Some("ping") => {}

@@ -107,6 +107,20 @@ impl Span {
     }
 }
 
+/// The first half of a surrogate pair, at the end of a piece
+///
+/// Some servers cut a character that is written as two escapes.
+#[derive(Debug)]
+struct Half {
+    choice: u32,
+    /// What the piece was of, without its text
+    of: Finding,
+    high: u16,
+}
+
+/// More halves than any answers leave at a time; those beyond are replaced at once
+const MAX_HALVES: usize = 64;
+
 /// The findings of one event, in the order in which they are to be delivered
 ///
 /// Reused from event to event, so that steady streaming allocates nothing.
@@ -115,13 +129,15 @@ pub struct Findings {
     queue: Vec<Finding>,
     next: usize,
     scratch: String,
+    /// The halves of characters at the ends of pieces, whose other halves may come in the next ones
+    halves: Vec<Half>,
     /// Payloads that were passed over by rule: comments wrapped as data, `null`, and Chat's sentinel
     /// in a stream of another dialect
     pub skipped: u64,
 }
 
 impl Findings {
-    /// Forgets everything of the event before
+    /// Forgets everything of the event before but half a character at the end of a piece
     pub fn clear(&mut self) {
         self.queue.clear();
         self.next = 0;
@@ -159,6 +175,15 @@ impl Findings {
 
     /// Adds a finding
     pub fn push(&mut self, finding: Finding) {
+        if let Finding::Finish { choice: finished, .. } = finding
+            && !self.halves.is_empty()
+        {
+            while let Some(at) = self.halves.iter().position(|half| half.choice == finished) {
+                let span = self.owned(REPLACEMENT);
+                let piece = self.halves.remove(at).of.with_piece(span);
+                self.queue.push(piece);
+            }
+        }
         self.queue.push(finding);
     }
 
@@ -176,23 +201,57 @@ impl Findings {
     }
 
     /// Adds what `finding` makes of the piece `text`, unless that is empty
+    ///
+    /// Half a character at its end is kept for the next piece of the same choice and kind, or
+    /// replaced by U+FFFD where that does not go on with the other half, or the choice finishes.
     pub fn push_piece(&mut self, data: &str, text: JsonStr<'_>, finding: impl FnOnce(Span) -> Finding) {
-        if !text.is_empty() {
+        self.push_and_locate(data, text, finding);
+    }
+
+    /// As [`Findings::push_piece`]; returns where the piece lies, if one was added
+    pub(super) fn push_and_locate(
+        &mut self,
+        data: &str,
+        text: JsonStr<'_>,
+        finding: impl FnOnce(Span) -> Finding,
+    ) -> Option<Span> {
+        if text.is_empty() {
+            return None;
+        }
+        if self.halves.is_empty() && text.high_half_at_end().is_none() {
             let span = self.span(data, text);
             self.push(finding(span));
+            return Some(span);
         }
+        let of = finding(Span::default());
+        let held = self.halves.iter().position(|half| half.of == of);
+        let held = held.map(|at| self.halves.swap_remove(at).high);
+        let start = self.scratch.len();
+        let text = text.unescape_half(held, &mut self.scratch);
+        match (text.high_half_at_end(), of.choice()) {
+            (Some((before, high)), Some(choice)) if self.halves.len() < MAX_HALVES => {
+                before.unescape_into(&mut self.scratch);
+                self.halves.push(Half { choice, of: of.clone(), high });
+            }
+            _ => text.unescape_into(&mut self.scratch),
+        }
+        let span = Span { start, end: self.scratch.len(), scratch: true };
+        (span.start < span.end).then(|| {
+            self.push(of.with_piece(span));
+            span
+        })
     }
 
     /// Adds a tool call's arguments, or a piece of them, unless it is empty
     ///
     /// They come as a string that holds JSON or, from some servers, as the JSON itself.
     pub fn push_arguments(&mut self, data: &str, choice: u32, index: u32, raw: &RawValue) {
-        let fragment = match raw.get().as_bytes().first() {
-            Some(b'{' | b'[') => self.part(data, raw.get()),
-            _ => self.span(data, JsonStr::from_raw(raw)),
-        };
-        if fragment.start < fragment.end {
-            self.push(Finding::ToolArguments { choice, index, fragment });
+        let finding = |fragment| Finding::ToolArguments { choice, index, fragment };
+        if raw.get().starts_with(['{', '[']) {
+            let fragment = self.part(data, raw.get());
+            self.push(finding(fragment));
+        } else {
+            self.push_piece(data, JsonStr::from_raw(raw), finding);
         }
     }
 
@@ -226,7 +285,46 @@ impl Findings {
     }
 }
 
+const REPLACEMENT: &str = "\u{FFFD}";
+
 impl Finding {
+    /// The choice that a piece belongs to; `None` for what is no piece
+    fn choice(&self) -> Option<u32> {
+        match *self {
+            Self::Text { choice, .. }
+            | Self::Reasoning { choice, .. }
+            | Self::Refusal { choice, .. }
+            | Self::ToolArguments { choice, .. } => Some(choice),
+            Self::Opened { .. }
+            | Self::ToolCall { .. }
+            | Self::Finish { .. }
+            | Self::Identity { .. }
+            | Self::Usage { .. }
+            | Self::Error(_)
+            | Self::Blocked(_)
+            | Self::Unknown => None,
+        }
+    }
+
+    /// The same of another piece
+    fn with_piece(mut self, span: Span) -> Self {
+        match &mut self {
+            Self::Text { text: piece, .. }
+            | Self::Reasoning { text: piece, .. }
+            | Self::Refusal { text: piece, .. }
+            | Self::ToolArguments { fragment: piece, .. } => *piece = span,
+            Self::Opened { .. }
+            | Self::ToolCall { .. }
+            | Self::Finish { .. }
+            | Self::Identity { .. }
+            | Self::Usage { .. }
+            | Self::Error(_)
+            | Self::Blocked(_)
+            | Self::Unknown => {}
+        }
+        self
+    }
+
     /// Adds this finding to the turn, unless it is an error, a block or unknown
     ///
     /// The first id and the first model stand, as do the last finish reason and the last count.
@@ -293,5 +391,51 @@ impl Finding {
             | Self::Blocked(_)
             | Self::Unknown => return None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Dialect;
+    use super::super::testing::play;
+
+    fn played(deltas: &[&str]) -> [String; 2] {
+        let chunk = |delta: &&str| format!(r#"{{"choices":[{{"delta":{{{delta}}}}}]}}"#);
+        let mut events: Vec<_> = deltas.iter().map(chunk).collect();
+        events.push(r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#.to_owned());
+        let events: Vec<_> = events.iter().map(String::as_str).collect();
+        let choice = play(Dialect::OpenAiChat, &events).turn.choices.remove(0);
+        [choice.text, choice.reasoning]
+    }
+
+    #[test]
+    fn a_character_cut_in_two_is_put_together() {
+        let texts = |pieces: &[&str]| {
+            let deltas: Vec<_> = pieces.iter().map(|piece| format!(r#""content":"{piece}""#)).collect();
+            let [text, _] = played(&deltas.iter().map(String::as_str).collect::<Vec<_>>());
+            text
+        };
+        for (pieces, text) in [
+            (&[r"\ud83d", r"\ude00"][..], "\u{1F600}"),
+            (&[r"a\n\ud83d", "", r"\ude00b\ud83d", r"\ude00"], "a\n\u{1F600}b\u{1F600}"),
+            (&[r"\ud83d", "x"], "\u{FFFD}x"),
+            (&[r"\ud83d", r"\ud83d", r"\ude00"], "\u{FFFD}\u{1F600}"),
+            (&[r"\ud83d", r"\u0041"], "\u{FFFD}A"),
+            (&[r"a\ud83d"], "a\u{FFFD}"),
+            (&[r"\\ud83d", r"\ude00"], "\\ud83d\u{FFFD}"),
+        ] {
+            assert_eq!(texts(pieces), text, "{pieces:?}");
+        }
+    }
+
+    #[test]
+    fn halves_of_different_kinds_stay_apart() {
+        let [text, reasoning] = played(&[
+            r#""content":"\ud83d""#,
+            r#""reasoning":"\ud83d""#,
+            r#""content":"\ude00""#,
+            r#""reasoning":"\ude01""#,
+        ]);
+        assert_eq!([text, reasoning], ["\u{1F600}", "\u{1F601}"]);
     }
 }

@@ -1,5 +1,7 @@
 //! Strings of a JSON document without copying them.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -8,7 +10,7 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::Malformed;
+use super::{Malformed, repeats};
 
 /// A string inside a JSON document, still in its escaped form
 ///
@@ -68,6 +70,37 @@ impl<'a> JsonStr<'a> {
             rest = &rest[at + length..];
         }
         out.push_str(rest);
+    }
+}
+
+impl<'a> JsonStr<'a> {
+    /// What precedes the first half of a surrogate pair at the string's end, and that half
+    pub(super) fn high_half_at_end(self) -> Option<(Self, u16)> {
+        let at = self.0.len().checked_sub(6)?;
+        // Only a backslash that is not itself escaped begins an escape.
+        let digits = self.0.get(at..)?.strip_prefix("\\u")?;
+        let before = &self.0[..at];
+        let backslashes = before.len() - before.trim_end_matches('\\').len();
+        let unit = u16::from_str_radix(digits, 16).ok()?;
+        (backslashes.is_multiple_of(2) && (0xD800..0xDC00).contains(&unit)).then_some((Self(before), unit))
+    }
+
+    /// Appends the character that `high` and the half at the string's front are, or U+FFFD where that
+    /// is none; returns what follows
+    pub(super) fn unescape_half(self, high: Option<u16>, out: &mut String) -> Self {
+        let Some(high) = high else { return self };
+        let low = self.0.strip_prefix("\\u").and_then(|rest| rest.get(..4));
+        let low = low.and_then(|digits| u16::from_str_radix(digits, 16).ok());
+        match low.map(|low| char::decode_utf16([high, low]).next()) {
+            Some(Some(Ok(whole))) => {
+                out.push(whole);
+                Self(&self.0[6..])
+            }
+            _ => {
+                out.push(char::REPLACEMENT_CHARACTER);
+                self
+            }
+        }
     }
 }
 
@@ -176,11 +209,19 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for MemberVisitor<T> {
     }
 }
 
-/// Reads `text` as one JSON document
+/// Reads `text` as one JSON document; of a member that comes twice, the last one counts
 ///
 /// Errors: [`Malformed`], which says where the fault lies and quotes nothing.
 pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Malformed> {
-    serde_json::from_str(text).map_err(|error| {
+    let read = match serde_json::from_str(text) {
+        // A misfit deep in the document is not located by the second reading, so the first one's is
+        // told.
+        Err(error) if repeats::are_cause_of(&error) => {
+            repeats::read(text).map_err(|other| if other.is_data() { error } else { other })
+        }
+        read => read,
+    };
+    read.map_err(|error| {
         let what = if error.is_data() { "JSON of an unexpected shape" } else { "not JSON" };
         let (line, column) = (error.line(), error.column());
         Malformed { reason: format!("{what}, at line {line} column {column}") }
@@ -217,8 +258,23 @@ pub fn index(own: JsonStr<'_>, position: usize) -> u32 {
 }
 
 /// Whether a member such as `error` says something; some servers send it, empty, in every event
+///
+/// Nor does an object say anything whose members are all empty.
 pub fn says_something(member: Option<&RawValue>) -> bool {
-    !matches!(member.map_or("null", RawValue::get), "null" | "false" | "{}" | "[]" | "\"\"")
+    let Some(text) = member.map(RawValue::get) else { return false };
+    if !text.starts_with('{') || is_blank(text) {
+        return !is_blank(text);
+    }
+    let members = serde_json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(text);
+    members.map_or(true, |members| members.values().any(|value| !is_blank(value.get())))
+}
+
+/// Whether a value is null, false, zero or empty
+fn is_blank(text: &str) -> bool {
+    match text.as_bytes() {
+        [b'{', inner @ .., b'}'] | [b'[', inner @ .., b']'] => inner.trim_ascii().is_empty(),
+        _ => matches!(text, "null" | "false" | "0" | "\"\""),
+    }
 }
 
 /// Whether a value is the empty string
@@ -323,6 +379,20 @@ mod tests {
             let reason = delta(other).unwrap_err().reason;
             assert_eq!(reason, "JSON of an unexpected shape: no object", "{other}");
         }
+    }
+
+    #[test]
+    fn an_empty_member_says_nothing() {
+        let says = |json| says_something(Some(read(json).unwrap()));
+        for nothing in
+            ["null", "false", "0", "{}", "{ }", "[]", "[\n]", r#""""#, r#"{"code":null,"message": ""}"#]
+        {
+            assert!(!says(nothing), "{nothing}");
+        }
+        for something in ["true", "1", "[1]", r#""x""#, r#"{"code":null,"message":"m"}"#, r#"{"code":500}"#] {
+            assert!(says(something), "{something}");
+        }
+        assert!(!says_something(None));
     }
 
     #[test]

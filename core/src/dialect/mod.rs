@@ -14,6 +14,7 @@
 //! | [`findings`] | what a decoder finds in an event, as spans of its bytes |
 //! | [`few`] | a list that is nearly always of one element |
 //! | [`json`] | strings of a JSON document without copying them |
+//! | `repeats` | JSON objects that repeat a member |
 //! | [`identity`] | which of the response's id and model are known |
 //! | [`choices`] | which answers have opened and finished |
 //! | [`tools`] | which tool call a fragment belongs to |
@@ -151,6 +152,7 @@ pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;
 pub mod provider_error;
+mod repeats;
 #[cfg(test)]
 mod testing;
 pub mod tools;

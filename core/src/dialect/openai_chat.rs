@@ -107,10 +107,10 @@ impl OpenAiChat {
         let (open, _) = self.choices.open(index, findings)?;
         let before = findings.len();
         match (&choice.delta, choice.message) {
-            (Some(delta), _) => message(data, index, delta, open, findings)?,
+            (Some(delta), _) => message(data, index, delta, Calls::InPieces, open, findings)?,
             // A message is the whole answer: after deltas it would be said twice.
             (None, Some(whole)) if !open.said => {
-                message(data, index, &json::read(whole.get())?, open, findings)?
+                message(data, index, &json::read(whole.get())?, Calls::Whole, open, findings)?
             }
             (None, _) => findings.push_piece(data, choice.text, |text| Finding::Text { choice: index, text }),
         }
@@ -124,11 +124,20 @@ impl OpenAiChat {
     }
 }
 
+/// How a list gives its tool calls
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Calls {
+    InPieces,
+    /// Each element is a call, even where two have the same id
+    Whole,
+}
+
 /// Takes in a delta, or a whole message, which has the same members
 fn message(
     data: &str,
     choice: u32,
     said: &Message<'_>,
+    calls: Calls,
     open: &mut Open,
     findings: &mut Findings,
 ) -> Result<(), Malformed> {
@@ -146,6 +155,10 @@ fn message(
     let several = said.tool_calls.len() > 1;
     for (position, call) in said.tool_calls.iter().enumerate() {
         let mut fragment = call.fragment();
+        if calls == Calls::Whole {
+            open.tools.whole(data, findings, choice, fragment)?;
+            continue;
+        }
         // Where a server gives neither number nor id, the place in the list must do.
         if several && fragment.key.is_none() && fragment.id.is_empty() {
             fragment.key = u32::try_from(position).ok();

@@ -1,7 +1,8 @@
 //! OpenAI Responses.
 //!
 //! Text is taken from the deltas. Servers that send none give the whole item when it is done, or
-//! only in the response at the end; what was not said before is taken from there.
+//! only in the response at the end; what was not said before is taken from there. Ids and numbers
+//! change on the way on some servers, so a whole item is first known again by its text.
 //!
 //! Source: <https://platform.openai.com/docs/api-reference/responses-streaming>
 
@@ -10,7 +11,7 @@ use serde_json::value::RawValue;
 
 use super::definition::Definition;
 use super::few::Few;
-use super::findings::{Finding, Findings};
+use super::findings::{Finding, Findings, Span};
 use super::identity::Identity;
 use super::json::{self, JsonStr};
 use super::provider_error;
@@ -41,14 +42,111 @@ pub struct OpenAiResponses {
 }
 
 /// An output item
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Item {
     output_index: u32,
     kind: ItemKind,
+    /// The item's latest id; [`Digest::default`] where it has none
+    id: Digest,
     /// Whether its id and name are known, which a call's deltas do not say
     headed: bool,
-    /// Whether something of its content came
+    /// Whether something of a call's arguments came
     said: bool,
+    /// Whether the event came that has the whole of it
+    whole: bool,
+    /// What came of a message or of reasoning
+    parts: Vec<Said>,
+}
+
+/// What came of one part of an item
+#[derive(Debug)]
+struct Said {
+    kind: PartKind,
+    index: u32,
+    text: Digest,
+}
+
+/// A text as far as it must be known again: FNV-1a and the length
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Digest {
+    hash: u64,
+    length: usize,
+}
+
+impl Default for Digest {
+    fn default() -> Self {
+        Self { hash: 0xcbf2_9ce4_8422_2325, length: 0 }
+    }
+}
+
+impl Digest {
+    fn add(&mut self, text: &str) {
+        for byte in text.bytes() {
+            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        self.length += text.len();
+    }
+
+    fn of(text: JsonStr<'_>) -> Self {
+        let mut digest = Self::default();
+        match text.plain() {
+            Some(plain) => digest.add(plain),
+            None => digest.add(&text.to_string()),
+        }
+        digest
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PartKind {
+    Text,
+    Refusal,
+    Reasoning,
+    Summary,
+}
+
+impl PartKind {
+    fn item(self) -> ItemKind {
+        match self {
+            Self::Text | Self::Refusal => ItemKind::Message,
+            Self::Reasoning | Self::Summary => ItemKind::Reasoning,
+        }
+    }
+
+    fn finding(self, text: Span) -> Finding {
+        match self {
+            Self::Text => Finding::Text { choice: 0, text },
+            Self::Refusal => Finding::Refusal { choice: 0, text },
+            Self::Reasoning | Self::Summary => Finding::Reasoning { choice: 0, text },
+        }
+    }
+}
+
+/// A part of a whole item
+struct WholePart<'a> {
+    kind: PartKind,
+    index: u32,
+    text: JsonStr<'a>,
+    digest: Digest,
+}
+
+impl<'a> WholePart<'a> {
+    fn new(kind: PartKind, position: usize, text: JsonStr<'a>) -> Self {
+        let index = u32::try_from(position).unwrap_or(u32::MAX);
+        Self { kind, index, text, digest: Digest::of(text) }
+    }
+}
+
+impl Item {
+    /// Whether one of these parts is what was said of it
+    fn says_one_of(&self, parts: &[WholePart<'_>]) -> bool {
+        let said = |part: &WholePart<'_>| self.parts.iter().any(|said| said.text == part.digest);
+        parts.iter().any(said)
+    }
+
+    fn length(&self) -> usize {
+        self.parts.iter().map(|said| said.text.length).sum()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +158,9 @@ enum ItemKind {
 
 /// More output items than any response has; what a peer sends beyond is refused
 const MAX_ITEMS: usize = 4096;
+
+/// More parts than any item has; what a peer sends beyond is refused
+const MAX_PARTS: usize = 256;
 
 impl Decode for OpenAiResponses {
     fn event(&mut self, _name: &str, data: &str, findings: &mut Findings) -> Result<(), Malformed> {
@@ -92,21 +193,14 @@ impl OpenAiResponses {
             return Ok(());
         }
         match event.kind.plain().and_then(|kind| kind.strip_prefix("response.")) {
-            Some("output_text.delta") => self.piece(
-                data,
-                &event,
-                ItemKind::Message,
-                |text| Finding::Text { choice: 0, text },
-                findings,
-            ),
-            Some("refusal.delta") => {
-                let refusal = |text| Finding::Refusal { choice: 0, text };
-                self.piece(data, &event, ItemKind::Message, refusal, findings)
-            }
-            Some("reasoning_text.delta" | "reasoning_summary_text.delta") => {
-                let reasoning = |text| Finding::Reasoning { choice: 0, text };
-                self.piece(data, &event, ItemKind::Reasoning, reasoning, findings)
-            }
+            Some("output_text.delta") => self.piece(data, &event, PartKind::Text, findings),
+            Some("refusal.delta") => self.piece(data, &event, PartKind::Refusal, findings),
+            Some("reasoning_text.delta") => self.piece(data, &event, PartKind::Reasoning, findings),
+            Some("reasoning_summary_text.delta") => self.piece(data, &event, PartKind::Summary, findings),
+            Some("output_text.done") => self.whole_part(data, &event, PartKind::Text, findings),
+            Some("refusal.done") => self.whole_part(data, &event, PartKind::Refusal, findings),
+            Some("reasoning_text.done") => self.whole_part(data, &event, PartKind::Reasoning, findings),
+            Some("reasoning_summary_text.done") => self.whole_part(data, &event, PartKind::Summary, findings),
             Some("function_call_arguments.delta") => {
                 self.arguments(data, &event, ToolKind::Function, findings)
             }
@@ -132,10 +226,17 @@ impl OpenAiResponses {
                     }
                     return Ok(());
                 };
-                let at = self.item(event.output_index(), kind)?;
+                let parts = output.parts(kind)?;
+                let known_again = (known == "output_item.done")
+                    .then(|| self.known_again(kind, Digest::of(output.id), &parts, |item| !item.whole));
+                let at = match known_again.flatten() {
+                    Some(at) => at,
+                    None => self.item(event.output_index(), kind)?,
+                };
+                self.items[at].id = Digest::of(output.id);
                 self.head(data, at, &output, findings)?;
                 if known == "output_item.done" {
-                    self.rest(data, at, &output, findings)?;
+                    self.rest(data, at, &output, &parts, findings)?;
                 }
                 Ok(())
             }
@@ -174,16 +275,110 @@ impl OpenAiResponses {
         &mut self,
         data: &str,
         event: &Event<'_>,
-        kind: ItemKind,
-        finding: impl FnOnce(super::findings::Span) -> Finding,
+        kind: PartKind,
         findings: &mut Findings,
     ) -> Result<(), Malformed> {
         self.open(findings);
-        let at = self.item(event.output_index(), kind)?;
+        let at = self.item(event.output_index(), kind.item())?;
+        if !event.item_id.is_empty() {
+            self.items[at].id = Digest::of(event.item_id);
+        }
         let text = event.delta.map_or(JsonStr::default(), JsonStr::from_raw);
-        self.items[at].said |= !text.is_empty();
-        findings.push_piece(data, text, finding);
+        self.say(data, at, kind, event.part_index(kind), text, findings)
+    }
+
+    /// Takes in a part that is done, unless it came in pieces
+    fn whole_part(
+        &mut self,
+        data: &str,
+        event: &Event<'_>,
+        kind: PartKind,
+        findings: &mut Findings,
+    ) -> Result<(), Malformed> {
+        self.open(findings);
+        let text = if kind == PartKind::Refusal { event.refusal } else { event.text };
+        if text.is_empty() {
+            return Ok(());
+        }
+        let part = WholePart { kind, index: event.part_index(kind), text, digest: Digest::of(text) };
+        let parts = std::slice::from_ref(&part);
+        let id = Digest::of(event.item_id);
+        let at = match self.known_again(kind.item(), id, parts, |item| !item.whole) {
+            Some(at) => at,
+            None => self.item(event.output_index(), kind.item())?,
+        };
+        self.missing(data, at, parts, findings)
+    }
+
+    /// Says a piece of a part
+    fn say(
+        &mut self,
+        data: &str,
+        at: usize,
+        kind: PartKind,
+        index: u32,
+        text: JsonStr<'_>,
+        findings: &mut Findings,
+    ) -> Result<(), Malformed> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let parts = &mut self.items[at].parts;
+        let known = parts.iter().rposition(|said| said.kind == kind && said.index == index);
+        if known.is_none() {
+            if parts.len() == MAX_PARTS {
+                return Err(Malformed { reason: format!("more than {MAX_PARTS} parts of an output item") });
+            }
+            parts.push(Said { kind, index, text: Digest::default() });
+        }
+        let known = known.unwrap_or(parts.len() - 1);
+        if let Some(span) = findings.push_and_locate(data, text, |text| kind.finding(text)) {
+            parts[known].text.add(findings.resolve(data, span));
+        }
         Ok(())
+    }
+
+    /// Says those of an item's parts of which nothing was said
+    fn missing(
+        &mut self,
+        data: &str,
+        at: usize,
+        parts: &[WholePart<'_>],
+        findings: &mut Findings,
+    ) -> Result<(), Malformed> {
+        for WholePart { kind, index, text, digest } in parts {
+            let mut said = self.items[at].parts.iter();
+            // Two parts may have the same text: what another one has said is no word of this one.
+            let of_another = |said: &Said| {
+                said.kind == *kind && parts.iter().any(|part| part.kind == *kind && part.index == said.index)
+            };
+            let same = |said: &Said| {
+                (said.kind == *kind && said.index == *index) || (said.text == *digest && !of_another(said))
+            };
+            if !said.any(same) {
+                self.say(data, at, *kind, *index, *text, findings)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the message or reasoning is that has said one of these parts or has this id
+    fn known_again(
+        &self,
+        kind: ItemKind,
+        id: Digest,
+        parts: &[WholePart<'_>],
+        may_be: impl Fn(&Item) -> bool,
+    ) -> Option<usize> {
+        if matches!(kind, ItemKind::Call(_)) {
+            return None;
+        }
+        let find = |is: &dyn Fn(&Item) -> bool| {
+            self.items.iter().position(|item| item.kind == kind && may_be(item) && is(item))
+        };
+        // Before the id: some servers give several items the same.
+        find(&|item| item.says_one_of(parts))
+            .or_else(|| find(&|item| id.length > 0 && item.id == id && !item.parts.is_empty()))
     }
 
     /// Takes in a piece of a tool call's arguments
@@ -238,7 +433,16 @@ impl OpenAiResponses {
         let next = || self.items.last().map_or(0, |item| item.output_index.saturating_add(1));
         let output_index = output_index.unwrap_or_else(next);
         let at = self.items.partition_point(|item| item.output_index <= output_index);
-        self.items.insert(at, Item { output_index, kind, headed: false, said: false });
+        let item = Item {
+            output_index,
+            kind,
+            id: Digest::default(),
+            headed: false,
+            said: false,
+            whole: false,
+            parts: Vec::new(),
+        };
+        self.items.insert(at, item);
         Ok(at)
     }
 
@@ -264,42 +468,28 @@ impl OpenAiResponses {
         Ok(())
     }
 
-    /// Takes in the content of a whole item, unless it came in pieces
+    /// Takes in the content of a whole item, as far as it did not come in pieces
     fn rest(
         &mut self,
         data: &str,
         at: usize,
         output: &Output<'_>,
+        parts: &[WholePart<'_>],
         findings: &mut Findings,
     ) -> Result<(), Malformed> {
         let item = &mut self.items[at];
+        item.whole = true;
+        let ItemKind::Call(kind) = item.kind else {
+            // Some servers number the parts in another way than they list them.
+            let length: usize = parts.iter().map(|part| part.digest.length).sum();
+            return if length <= item.length() { Ok(()) } else { self.missing(data, at, parts, findings) };
+        };
         if std::mem::replace(&mut item.said, true) {
             return Ok(());
         }
-        match item.kind {
-            ItemKind::Message => {
-                for part in output.content()?.iter() {
-                    findings.push_piece(data, part.text, |text| Finding::Text { choice: 0, text });
-                    findings.push_piece(data, part.refusal, |text| Finding::Refusal { choice: 0, text });
-                }
-            }
-            ItemKind::Reasoning => {
-                for part in output.summary.iter().chain(output.content()?.iter()) {
-                    findings.push_piece(data, part.text, |text| Finding::Reasoning { choice: 0, text });
-                }
-            }
-            ItemKind::Call(kind) => {
-                let arguments = if kind == ToolKind::Custom { output.input } else { output.arguments };
-                let key = Some(item.output_index);
-                self.tools.take(
-                    data,
-                    findings,
-                    0,
-                    Fragment { key, kind, arguments, ..Fragment::default() },
-                )?;
-            }
-        }
-        Ok(())
+        let arguments = if kind == ToolKind::Custom { output.input } else { output.arguments };
+        let key = Some(item.output_index);
+        self.tools.take(data, findings, 0, Fragment { key, kind, arguments, ..Fragment::default() })
     }
 
     /// Takes in a whole response: what was not said before, and how it ended
@@ -335,20 +525,37 @@ impl OpenAiResponses {
 
     /// Takes what was not said before from the items of a whole response
     ///
-    /// The items are told apart by their order within their kind: some servers change the ids on
-    /// the way, and some leave out reasoning, so that the places shift.
+    /// The items are told apart by what was said of them, then by their ids, and at last by their
+    /// place and their order within their kind: some servers change the ids on the way, and some
+    /// leave out reasoning, so that the places shift.
     fn outputs(&mut self, data: &str, outputs: &RawValue, findings: &mut Findings) -> Result<(), Malformed> {
-        let mut seen: Vec<ItemKind> = Vec::new();
-        for output in json::read::<Few<Output<'_>>>(outputs.get())?.iter() {
+        let outputs = json::read::<Few<Output<'_>>>(outputs.get())?;
+        let mut wholes = Vec::new();
+        // The numbers of the items that are found: places shift when one is made.
+        let mut found: Vec<(ItemKind, u32)> = Vec::new();
+        for (position, output) in outputs.iter().enumerate() {
             let Some(kind) = output.kind() else { continue };
-            let before = seen.iter().filter(|&&earlier| earlier == kind).count();
-            seen.push(kind);
-            let known = self.items.iter().filter(|item| item.kind == kind).nth(before);
+            let parts = output.parts(kind)?;
+            let is_free = |item: &Item| !found.contains(&(kind, item.output_index));
+            let at = self.known_again(kind, Digest::of(output.id), &parts, is_free);
+            let number = at.map(|at| self.items[at].output_index);
+            found.extend(number.map(|number| (kind, number)));
+            wholes.push((position, output, kind, parts, number));
+        }
+        for (position, output, kind, parts, number) in wholes {
+            let is_free = |item: &&Item| item.kind == kind && !found.contains(&(kind, item.output_index));
+            let is_call = matches!(kind, ItemKind::Call(_));
+            let in_place = || {
+                let there = |item: &&Item| usize::try_from(item.output_index) == Ok(position);
+                self.items.iter().filter(is_free).find(there).filter(|_| !is_call)
+            };
+            let known = || in_place().or_else(|| self.items.iter().find(is_free));
             let next = self.items.last().map_or(0, |item| item.output_index.saturating_add(1));
-            let output_index = known.map_or(next, |item| item.output_index);
+            let output_index = number.or_else(|| known().map(|item| item.output_index)).unwrap_or(next);
+            found.push((kind, output_index));
             let at = self.item(Some(output_index), kind)?;
             self.head(data, at, output, findings)?;
-            self.rest(data, at, output, findings)?;
+            self.rest(data, at, output, &parts, findings)?;
         }
         Ok(())
     }
@@ -358,19 +565,20 @@ impl OpenAiResponses {
 const SILENT: &[&str] = &[
     "content_part.added",
     "content_part.done",
-    "output_text.done",
-    "refusal.done",
     "reasoning_part.added",
     "reasoning_part.done",
-    "reasoning_text.done",
     "reasoning_summary_part.added",
     "reasoning_summary_part.done",
-    "reasoning_summary_text.done",
 ];
 
 impl Event<'_> {
     fn output_index(&self) -> Option<u32> {
         self.output_index.number().and_then(|index| u32::try_from(index).ok())
+    }
+
+    fn part_index(&self, kind: PartKind) -> u32 {
+        let own = if kind == PartKind::Summary { self.summary_index } else { self.content_index };
+        json::index(own, 0)
     }
 }
 
@@ -385,6 +593,29 @@ impl<'a> Output<'a> {
             "mcp_call" => ItemKind::Call(ToolKind::Server),
             _ => return None,
         })
+    }
+
+    /// The parts of a message or of reasoning that say something
+    fn parts(&self, kind: ItemKind) -> Result<Vec<WholePart<'a>>, Malformed> {
+        let mut parts = Vec::new();
+        if kind == ItemKind::Reasoning {
+            for (position, part) in self.summary.iter().enumerate() {
+                parts.push(WholePart::new(PartKind::Summary, position, part.text));
+            }
+        }
+        let text = match kind {
+            ItemKind::Message => PartKind::Text,
+            ItemKind::Reasoning => PartKind::Reasoning,
+            ItemKind::Call(_) => return Ok(parts),
+        };
+        for (position, part) in self.content()?.iter().enumerate() {
+            parts.push(WholePart::new(text, position, part.text));
+            if kind == ItemKind::Message {
+                parts.push(WholePart::new(PartKind::Refusal, position, part.refusal));
+            }
+        }
+        parts.retain(|part| !part.text.is_empty());
+        Ok(parts)
     }
 
     fn content(&self) -> Result<Few<Part<'a>>, Malformed> {
@@ -403,6 +634,16 @@ struct Event<'a> {
     kind: JsonStr<'a>,
     #[serde(default)]
     output_index: JsonStr<'a>,
+    #[serde(default)]
+    item_id: JsonStr<'a>,
+    #[serde(default)]
+    content_index: JsonStr<'a>,
+    #[serde(default)]
+    summary_index: JsonStr<'a>,
+    #[serde(default)]
+    text: JsonStr<'a>,
+    #[serde(default)]
+    refusal: JsonStr<'a>,
     delta: Option<&'a RawValue>,
     arguments: Option<&'a RawValue>,
     input: Option<&'a RawValue>,

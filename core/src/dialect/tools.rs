@@ -75,6 +75,26 @@ impl Tools {
         Ok(())
     }
 
+    /// Takes in a call that comes whole, whatever came before, unless it says nothing
+    ///
+    /// Errors: [`Malformed`] past the cap on calls.
+    pub fn whole(
+        &mut self,
+        data: &str,
+        findings: &mut Findings,
+        choice: u32,
+        call: Fragment<'_>,
+    ) -> Result<(), Malformed> {
+        if call.is_empty() {
+            return Ok(());
+        }
+        self.last = self.open(data, findings, choice, call)?;
+        if let Some(raw) = call.arguments {
+            findings.push_arguments(data, choice, self.last, raw);
+        }
+        Ok(())
+    }
+
     /// Opens a call, whatever came before, without its arguments; returns its number
     ///
     /// Errors: [`Malformed`] past the cap on calls.

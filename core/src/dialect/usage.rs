@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::json::JsonStr;
+use super::json::{self, JsonStr};
 /// A count of tokens, and the report that it was read from
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted<'a> {
@@ -30,11 +30,11 @@ pub struct Tokens {
 /// Reads a usage object; `None` where it is no object, or an empty one
 pub fn read(raw: &str) -> Option<Counted<'_>> {
     // Some servers send the counters under both of OpenAI's names, so they cannot be aliases.
-    let counters = serde_json::from_str::<Counters<'_>>(raw).ok()?;
+    let counters = json::read::<Counters<'_>>(raw).ok()?;
     let first = |names: &[JsonStr<'_>]| names.iter().find_map(|name| name.number());
     // Cohere reports what the model saw, and what of it is billed.
     let nested = |raw: Option<&RawValue>| -> Nested {
-        let nested = raw.and_then(|raw| serde_json::from_str::<Pair<'_>>(raw.get()).ok());
+        let nested = raw.and_then(|raw| json::read::<Pair<'_>>(raw.get()).ok());
         nested.map_or(Nested::default(), |pair| (pair.input_tokens.number(), pair.output_tokens.number()))
     };
     let (seen, billed) = (nested(counters.tokens), nested(counters.billed_units));

@@ -241,3 +241,12 @@ fn empty_arguments_in_any_spelling_stand_only_if_no_piece_follows() {
         assert_eq!(played.calls(), [["t", "f", r#"{"a":1}"#]], "{empty}");
     }
 }
+
+#[test]
+fn a_call_that_has_not_stopped_gets_no_empty_arguments() {
+    let call = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t1","name":"f","input":{}}}"#;
+    let cut = play(MESSAGES, &[START, call, &end("tool_use"), STOP]);
+    assert_eq!((cut.calls(), cut.last()), (vec![["t1", "f", ""]], Progress::Ended));
+    let stopped = play(MESSAGES, &[START, call, BLOCK_STOP, &end("tool_use"), STOP]);
+    assert_eq!(stopped.calls(), [["t1", "f", "{}"]]);
+}

@@ -247,3 +247,60 @@ fn arguments_that_come_in_their_done_event_alone() {
     assert_eq!(call("").calls(), [["c", "f", r#"{"a":1}"#]]);
     assert_eq!(call(r#"{\"b\":2}"#).calls(), [["c", "f", r#"{"b":2}"#]]);
 }
+
+#[test]
+fn text_is_said_once_wherever_its_item_is_numbered() {
+    let ab = [text("a"), text("b")];
+    let [a, b] = [&*ab[0], &*ab[1]];
+    for id in ["i1", "rotated", ""] {
+        let whole = message("ab").replace("i1", id);
+        let shifted = play(RESPONSES, &[CREATED, a, b, &done(1, &whole), &completed(&whole)]);
+        assert_eq!(shifted.turn.text(), "ab", "{id}");
+    }
+    // Lost deltas: the id tells what the text does not.
+    let cut = play(RESPONSES, &[CREATED, a, &done(1, &message("ab")), &completed(&message("ab"))]);
+    assert_eq!(cut.turn.text(), "a");
+    let both = [message("A").replace("i1", "i0"), message("B")].join(",");
+    let second = play(RESPONSES, &[CREATED, &piece("output_text", 1, "B"), &completed(&both)]);
+    assert_eq!(second.turn.text(), "BA");
+    let same = play(RESPONSES, &[CREATED, a, &completed(&[message("a"), message("a")].join(","))]);
+    assert_eq!(same.turn.text(), "aa");
+}
+
+#[test]
+fn parts_that_were_not_streamed_are_taken_from_the_item() {
+    let item = r#"{"type":"message","id":"i1","content":[{"type":"output_text","text":"a"},{"type":"output_text","text":"\u0062"},{"type":"refusal","refusal":"No."}]}"#;
+    let played = play(RESPONSES, &[CREATED, &text("a"), &done(0, item), &completed(item)]);
+    assert_eq!((played.turn.text(), &*played.turn.choices[0].refusal), ("ab", "No."));
+    // All under one number.
+    let played =
+        play(RESPONSES, &[CREATED, &text("a"), &text("b"), &piece("refusal", 0, "No."), &done(0, item)]);
+    assert_eq!((played.turn.text(), &*played.turn.choices[0].refusal), ("ab", "No."));
+}
+
+#[test]
+fn a_part_that_comes_in_its_done_event_alone() {
+    let event = |kind: &str, member: &str| {
+        format!(
+            r#"{{"type":"response.{kind}.done","item_id":"i1","output_index":0,"content_index":0,"{member}":"x"}}"#
+        )
+    };
+    let whole = event("output_text", "text");
+    assert_eq!(play(RESPONSES, &[CREATED, &whole, &completed(&message("x"))]).turn.text(), "x");
+    assert_eq!(play(RESPONSES, &[CREATED, &text("x"), &whole, &whole, COMPLETED]).turn.text(), "x");
+    let played = play(
+        RESPONSES,
+        &[CREATED, &event("reasoning_summary_text", "text"), &event("refusal", "refusal"), COMPLETED],
+    );
+    let choice = &played.turn.choices[0];
+    assert_eq!((&*choice.reasoning, &*choice.refusal), ("x", "x"));
+}
+
+#[test]
+fn parts_of_one_text_are_each_said() {
+    let item = r#"{"type":"message","id":"i1","content":[{"text":"a"},{"text":"a"}]}"#;
+    assert_eq!(play(RESPONSES, &[CREATED, &text("a"), &done(0, item), &completed(item)]).turn.text(), "aa");
+    let twice = r#"{"type":"reasoning","summary":[{"text":"Hm"}],"content":[{"text":"Hm"}]}"#;
+    let played = play(RESPONSES, &[CREATED, &piece("reasoning_text", 0, "Hm"), &done(0, twice)]);
+    assert_eq!(played.turn.choices[0].reasoning, "Hm");
+}
