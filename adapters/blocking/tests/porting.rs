@@ -12,7 +12,7 @@ fn words(code: &str) -> String {
 fn the_guide_s_code_is_the_driver_s() {
     let driver = words(DRIVER);
     let blocks: Vec<&str> = GUIDE
-        .split("```rust,ignore\n")
+        .split("```rs\n")
         .skip(1)
         .map(|rest| rest.split("```").next().expect("a block ends"))
         .collect();
