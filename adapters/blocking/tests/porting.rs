@@ -11,11 +11,8 @@ fn words(code: &str) -> String {
 #[test]
 fn the_guide_s_code_is_the_driver_s() {
     let driver = words(DRIVER);
-    let blocks: Vec<&str> = GUIDE
-        .split("```rs\n")
-        .skip(1)
-        .map(|rest| rest.split("```").next().expect("a block ends"))
-        .collect();
+    let blocks: Vec<&str> =
+        GUIDE.split("```rs\n").skip(1).map(|rest| rest.split("```").next().expect("a block ends")).collect();
     assert_eq!(blocks.len(), 3);
     for block in blocks {
         assert!(driver.contains(&words(block)), "not in the driver:\n{block}");
