@@ -6,9 +6,11 @@
 //!
 //! Source: <https://platform.openai.com/docs/api-reference/responses-streaming>
 
-use serde::Deserialize;
+mod event;
+
 use serde_json::value::RawValue;
 
+use self::event::{Event, Output, Response};
 use super::definition::Definition;
 use super::few::Few;
 use super::findings::{Finding, Findings, Span};
@@ -570,132 +572,6 @@ const SILENT: &[&str] = &[
     "reasoning_summary_part.added",
     "reasoning_summary_part.done",
 ];
-
-impl Event<'_> {
-    fn output_index(&self) -> Option<u32> {
-        self.output_index.number().and_then(|index| u32::try_from(index).ok())
-    }
-
-    fn part_index(&self, kind: PartKind) -> u32 {
-        let own = if kind == PartKind::Summary { self.summary_index } else { self.content_index };
-        json::index(own, 0)
-    }
-}
-
-impl<'a> Output<'a> {
-    /// What the item is to a turn; nothing if it is of a kind that adds nothing
-    fn kind(&self) -> Option<ItemKind> {
-        Some(match self.kind.plain()? {
-            "message" => ItemKind::Message,
-            "reasoning" => ItemKind::Reasoning,
-            "function_call" => ItemKind::Call(ToolKind::Function),
-            "custom_tool_call" => ItemKind::Call(ToolKind::Custom),
-            "mcp_call" => ItemKind::Call(ToolKind::Server),
-            _ => return None,
-        })
-    }
-
-    /// The parts of a message or of reasoning that say something
-    fn parts(&self, kind: ItemKind) -> Result<Vec<WholePart<'a>>, Malformed> {
-        let mut parts = Vec::new();
-        if kind == ItemKind::Reasoning {
-            for (position, part) in self.summary.iter().enumerate() {
-                parts.push(WholePart::new(PartKind::Summary, position, part.text));
-            }
-        }
-        let text = match kind {
-            ItemKind::Message => PartKind::Text,
-            ItemKind::Reasoning => PartKind::Reasoning,
-            ItemKind::Call(_) => return Ok(parts),
-        };
-        for (position, part) in self.content()?.iter().enumerate() {
-            parts.push(WholePart::new(text, position, part.text));
-            if kind == ItemKind::Message {
-                parts.push(WholePart::new(PartKind::Refusal, position, part.refusal));
-            }
-        }
-        parts.retain(|part| !part.text.is_empty());
-        Ok(parts)
-    }
-
-    fn content(&self) -> Result<Few<Part<'a>>, Malformed> {
-        match self.content {
-            Some(raw) if raw.get().starts_with('[') => json::read(raw.get()),
-            // Compatible servers give a message as plain text.
-            Some(raw) => Ok(Few::from(Part { text: JsonStr::from_raw(raw), refusal: JsonStr::default() })),
-            None => Ok(Few::default()),
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct Event<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: JsonStr<'a>,
-    #[serde(default)]
-    output_index: JsonStr<'a>,
-    #[serde(default)]
-    item_id: JsonStr<'a>,
-    #[serde(default)]
-    content_index: JsonStr<'a>,
-    #[serde(default)]
-    summary_index: JsonStr<'a>,
-    #[serde(default)]
-    text: JsonStr<'a>,
-    #[serde(default)]
-    refusal: JsonStr<'a>,
-    delta: Option<&'a RawValue>,
-    arguments: Option<&'a RawValue>,
-    input: Option<&'a RawValue>,
-    item: Option<&'a RawValue>,
-    response: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Response<'a> {
-    #[serde(borrow, default)]
-    id: JsonStr<'a>,
-    #[serde(default)]
-    model: JsonStr<'a>,
-    #[serde(default)]
-    status: JsonStr<'a>,
-    incomplete_details: Option<IncompleteDetails<'a>>,
-    output: Option<&'a RawValue>,
-    usage: Option<&'a RawValue>,
-    error: Option<&'a RawValue>,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-struct IncompleteDetails<'a> {
-    #[serde(borrow, default)]
-    reason: JsonStr<'a>,
-}
-
-#[derive(Deserialize)]
-struct Output<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: JsonStr<'a>,
-    #[serde(default)]
-    id: JsonStr<'a>,
-    #[serde(default)]
-    call_id: JsonStr<'a>,
-    #[serde(default)]
-    name: JsonStr<'a>,
-    arguments: Option<&'a RawValue>,
-    input: Option<&'a RawValue>,
-    #[serde(default)]
-    summary: Few<Part<'a>>,
-    content: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-struct Part<'a> {
-    #[serde(borrow, default)]
-    text: JsonStr<'a>,
-    #[serde(default)]
-    refusal: JsonStr<'a>,
-}
 
 #[cfg(test)]
 mod tests;
