@@ -10,6 +10,7 @@ use super::credentials::Credentials;
 use super::event::CloseMode;
 use super::request::Retries;
 use super::{Call, Inner, Pause};
+use crate::content::ContentError;
 use crate::dialect::finish::{self, Ending as TurnEnding};
 use crate::dialect::provider_error;
 use crate::http1::{ResponseHead, Tail};
@@ -400,6 +401,8 @@ fn teardown_noise(kind: &ErrorKind) -> Option<Note> {
         ErrorKind::Transport(_) | ErrorKind::Proxy(_) | ErrorKind::Truncated(_) | ErrorKind::Empty => {
             Some(Note::UncleanEnd)
         }
+        // What was read before damage may be damaged too: a checksum comes last.
+        ErrorKind::Protocol(ProtocolError::Content(ContentError::Corrupt(_))) => None,
         ErrorKind::Protocol(_) => Some(Note::NoiseAfterEnd),
         ErrorKind::Cancelled => Some(Note::CancelledAfterEnd),
         ErrorKind::Status(_) | ErrorKind::InBand(_) | ErrorKind::Blocked { .. } | ErrorKind::Consumer(_) => {
