@@ -251,7 +251,7 @@ impl Call {
                     _ if !is_whole => CloseMode::Abort,
                     _ if reusable => CloseMode::Keep,
                     // The call ends before its message.
-                    (Reason::Sentinel, Transport::Http1(http)) => {
+                    (Reason::Sentinel | Reason::EndOfBody, Transport::Http1(http)) => {
                         let until = self.now.after(self.config.after_sentinel());
                         let tail = Tail::new(http, body_left, until);
                         tail.map_or(CloseMode::Abort, |tail| CloseMode::Finish(Box::new(tail)))

@@ -206,6 +206,27 @@ impl Framer {
     }
 }
 
+/// Where in one object or array the next byte stands
+///
+/// It tells where the value ends, and nothing of whether it is well-formed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent(Element);
+
+impl Extent {
+    /// Before the opening brace or bracket
+    pub(crate) const fn new() -> Self {
+        Self(Element::Nested(0))
+    }
+
+    /// Reads on; returns how many of the bytes belong to the value, if it ends among them
+    pub(crate) fn end(&mut self, bytes: &[u8]) -> Option<usize> {
+        let (length, open) = scan(self.0, bytes);
+        let Some(element) = open else { return Some(length) };
+        self.0 = element;
+        None
+    }
+}
+
 /// Sizes only: what a stream says is not for a log
 impl fmt::Debug for Framer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
