@@ -142,13 +142,10 @@ struct Message {
     certainty: String,
 }
 
-/// Fields by name, values of each in order: the order of different ones carries no meaning
+/// Fields in the order in which they came; their names compare in any case
 fn fields(lines: &Value) -> Vec<(String, String)> {
     let lines: Vec<(String, String)> = serde_json::from_value(lines.clone()).unwrap_or_default();
-    let mut lines: Vec<_> =
-        lines.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
-    lines.sort_by(|a, b| a.0.cmp(&b.0));
-    lines
+    lines.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect()
 }
 
 #[test]
