@@ -26,7 +26,6 @@ struct Case {
     expected_events: Vec<Message>,
     expected_last_event_id: String,
     expected_retry_ms: Option<u64>,
-    expected_comments: Option<Vec<String>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -42,7 +41,6 @@ struct Told {
     messages: Vec<Message>,
     last_event_id: String,
     retry: Option<Duration>,
-    comments: u64,
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -69,12 +67,7 @@ fn read<'a>(reads: impl IntoIterator<Item = &'a [u8]>) -> Told {
             input = &input[consumed..];
         }
     }
-    Told {
-        messages,
-        last_event_id: text(framer.last_event_id()),
-        retry: framer.retry(),
-        comments: framer.comments(),
-    }
+    Told { messages, last_event_id: text(framer.last_event_id()), retry: framer.retry() }
 }
 
 fn pieces(mut body: &[u8], rng: &mut fastrand::Rng) -> Vec<Vec<u8>> {
@@ -114,9 +107,6 @@ fn every_case_gives_its_events_however_it_is_split() {
         assert_eq!(told.messages, case.expected_events, "{}", case.name);
         assert_eq!(told.last_event_id, case.expected_last_event_id, "{}", case.name);
         assert_eq!(told.retry, case.expected_retry_ms.map(Duration::from_millis), "{}", case.name);
-        if let Some(comments) = &case.expected_comments {
-            assert_eq!(told.comments, comments.len() as u64, "{}", case.name);
-        }
         assert_eq!(read(chunks.iter().map(Vec::as_slice)), told, "{}, in its own chunks", case.name);
     }
     let count = cases.cases.len();
@@ -125,8 +115,6 @@ fn every_case_gives_its_events_however_it_is_split() {
 }
 
 /// What another implementation makes of `body`
-///
-/// It does not count comments.
 fn oracle(mut body: &[u8]) -> Told {
     let mut decoder = SseDecoder::with_limit(NonZeroUsize::new(LIMIT).unwrap());
     let mut told = Told::default();

@@ -267,9 +267,12 @@ Output:
   leave out the last chunk. All bytes come at once, and time passes only after them.
 
   With --framing, a JSON line for each event (event, data, id, retry in milliseconds), then one with
-  last_event_id and bytes. An SSE event that no blank line ends is none.
+  last_event_id and bytes; and with tail, what came of an event that did not end (event, data). An SSE
+  event that no blank line ends is none, and no fault. A body that ends in the midst of an array, or of
+  a line of NDJSON that is no JSON, is incomplete: the last line says so, and the exit code is 12.
 
-  With --http --raw, the response as one JSON object: status, headers, interim statuses, body (base64,
+  With --http --raw, the response as one JSON object: status, headers (name and value, in the order
+  and case in which they came; trailers too), interim statuses, body (base64,
   as it came out of its transfer coding), outcome (complete, incomplete, error, upgrade), error_kind,
   keep_alive, trailers.
 

@@ -10,18 +10,19 @@
 mod answer;
 mod events;
 mod raw;
-
 mod response;
 
-use std::fs;
-use std::io::{self, BufWriter, Read, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use steadfast::config::RequestConfig;
 
 use crate::args::DecodeArgs;
+use crate::decode::events::Ended;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::input::read_all;
 use crate::message::say;
 use crate::output::{is_read, print_json};
 use crate::usage::UsageError;
@@ -42,24 +43,34 @@ pub(crate) fn run(args: &DecodeArgs) -> Result<Exit, Failure> {
         return Ok(message.exit());
     };
     let mut out = BufWriter::new(io::stdout().lock());
-    let mut broken = None;
-    let written = events::write(framing, reads, &mut out).and_then(|framed| {
-        broken = framed.err();
+    let mut ended = Ok(Ended::Whole);
+    let written = events::write(framing, reads, &mut out).and_then(|told| {
+        ended = told;
         out.flush()
     });
     is_read(written)?;
-    let Some(error) = broken else { return Ok(Exit::Completed) };
-    say(format_args!("protocol: {error}"));
-    Ok(Exit::Protocol)
+    Ok(match ended {
+        Ok(Ended::Whole) => Exit::Completed,
+        Ok(Ended::Cut) => {
+            say("truncated: the body ends in the midst of an array or of a line");
+            Exit::Truncated
+        }
+        Err(error) => {
+            say(format_args!("protocol: {error}"));
+            Exit::Protocol
+        }
+    })
 }
+
+/// The most bytes of a recorded response: 1 GiB
+const MAX_RECORDED_BYTES: usize = 1 << 30;
 
 /// All of a file, or of stdin where its name is `-`
 fn read(path: &Path) -> Result<Vec<u8>, UsageError> {
-    let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
-        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+        read_all(io::stdin().lock(), MAX_RECORDED_BYTES)
     } else {
-        fs::read(path)
+        File::open(path).and_then(|file| read_all(file, MAX_RECORDED_BYTES))
     };
     read.map_err(|error| UsageError::Unreadable {
         path: path.display().to_string(),

@@ -217,7 +217,7 @@ fn the_events_of_a_body_are_printed_a_line_each() {
             "\u{feff}id: 3\nretry: 5\ndata: a\ndata: b\n\nerror: {}\n\nevent: x\ndata: \u{e9}\n\ndata: lost",
             "{\"event\":\"message\",\"data\":\"a\\nb\",\"id\":\"3\",\"retry\":5}\n\
              {\"event\":\"x\",\"data\":\"é\",\"id\":\"3\",\"retry\":5}\n\
-             {\"last_event_id\":\"3\",\"bytes\":75}\n",
+             {\"last_event_id\":\"3\",\"bytes\":75,\"tail\":{\"event\":\"message\",\"data\":\"lost\"}}\n",
         ),
         (
             "ndjson",
@@ -241,8 +241,40 @@ fn the_events_of_a_body_are_printed_a_line_each() {
             assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), lines, ""), "{split}");
         }
     }
-    let ran = decode(&["--framing", "ndjson"], b"{\"a\":1}\n{\"cut");
-    assert_eq!(ran.stdout.lines().count(), 2, "half a line is none: {}", ran.stdout);
+}
+
+#[test]
+fn a_body_that_is_cut_says_so_in_its_last_line() {
+    let tail = |event: &str, data: &str| json!({"event": event, "data": data});
+    let null = json!(null);
+    let cases = [
+        ("sse", "data: a\n\nevent: x\ndata: b\ndata: c", 1, null.clone(), tail("x", "b\nc")),
+        ("sse", "data: a\n\nerror: no\n: ping", 1, null.clone(), null.clone()),
+        ("sse", "data: a\n\nid: 1", 1, null.clone(), null.clone()),
+        ("ndjson", "{\"a\":1}\n{\"cut", 1, json!(true), tail("message", "{\"cut")),
+        ("ndjson", "{\"a\":1}\n ", 1, null.clone(), null.clone()),
+        ("json-array", "[1, 2", 1, json!(true), tail("message", "2")),
+        ("json-array", "[{\"a\":1},{\"b", 1, json!(true), tail("message", "{\"b")),
+        ("json-array", "[{\"a\":1}", 1, json!(true), null.clone()),
+        ("json-array", "", 0, json!(true), null.clone()),
+        ("json-array", "[]\n", 0, null.clone(), null.clone()),
+        ("json-array", "{\"a\":1}\n", 1, null.clone(), null.clone()),
+    ];
+    for (framing, body, events, incomplete, tail) in cases {
+        for split in ["whole", "bytes", "4"] {
+            let ran = decode(&["--framing", framing, "--split", split], body.as_bytes());
+            let lines: Vec<Value> =
+                ran.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+            let last = &lines[events];
+            assert_eq!(lines.len(), events + 1, "{framing} {body}: {}", ran.stdout);
+            assert_eq!((&last["incomplete"], &last["tail"]), (&incomplete, &tail), "{framing} {body}");
+            let (code, said) = match incomplete.is_null() {
+                true => (0, ""),
+                false => (12, "steadfast: truncated: the body ends in the midst of an array or of a line\n"),
+            };
+            assert_eq!((ran.code, ran.stderr.as_str()), (Some(code), said), "{framing} {body}");
+        }
+    }
 }
 
 #[test]
@@ -334,7 +366,7 @@ fn help_has_examples_and_says_what_is_printed() {
     assert_eq!(ran.code, Some(0));
     for line in [
         "\n  steadfast decode --dialect openai-chat answer.sse\n",
-        "\n  With --http --raw, the response as one JSON object: status,",
+        "\n  With --http --raw, the response as one JSON object: status, headers (",
         "\n   14  protocol: ",
     ] {
         assert!(ran.stdout.contains(line), "{line:?} is not in {}", ran.stdout);
