@@ -42,8 +42,8 @@ pub(crate) enum Command {
 
 #[derive(Args, Debug, Default)]
 pub(crate) struct CallArgs {
-    /// What to ask
-    pub(crate) prompt: String,
+    /// What to ask; `-` is stdin, and so is no prompt where stdin is no terminal
+    pub(crate) prompt: Option<String>,
 
     /// Whose API to speak; without it, the first provider whose key is set
     #[arg(long, value_enum)]
@@ -235,6 +235,7 @@ fn framings() -> impl TypedValueParser<Value = Framing> {
 const CALL_EXAMPLES: &str = "\
 Examples:
   steadfast call \"Say hello.\"
+  steadfast call - < question.txt
   steadfast call --provider anthropic --timeline \"Say hello.\"
   steadfast call --base-url http://127.0.0.1:8080/v1 --model smollm2 \"Say hello.\"
   steadfast call --config stream_idle_timeout=20 --config max_attempts=1 --json \"Say hello.\"
@@ -243,7 +244,9 @@ Examples:
 const OUTPUT: &str = "\
 Output:
   stdout has the text of the answer (or, with --json, the outcome and nothing else); stderr has all
-  the rest, and on a terminal a live line. Reasoning, tool calls and usage are in --json only.
+  the rest, and on a terminal a live line. Reasoning, tool calls and usage are in --json only. On a
+  terminal, control characters in the text are shown as pictures and not obeyed. A stdout that takes
+  no more ends the call, with exit code 1, or 130 where a reader closed its pipe.
 
 ";
 
@@ -376,7 +379,7 @@ mod tests {
             "--timeline",
             "Hi.",
         ]);
-        assert_eq!(args.prompt, "Hi.");
+        assert_eq!(args.prompt.as_deref(), Some("Hi."));
         assert_eq!(args.provider, Some(Provider::Gemini));
         assert_eq!(args.base_url.as_deref(), Some("http://h"));
         assert_eq!(args.model.as_deref(), Some("m"));
@@ -399,8 +402,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_a_usage_error() {
-        let cases: [(&[&str], ErrorKind); 6] = [
-            (&["call"], ErrorKind::MissingRequiredArgument),
+        let cases: [(&[&str], ErrorKind); 5] = [
             (&["call", "--provider", "acme", "Hi."], ErrorKind::InvalidValue),
             (&["call", "--frobnicate", "Hi."], ErrorKind::UnknownArgument),
             (&["mock"], ErrorKind::MissingRequiredArgument),

@@ -7,6 +7,8 @@ use serde::de::IgnoredAny;
 use steadfast::config::RequestConfig;
 use steadfast::framing::{Event, Field, Framer, Framing, FramingError};
 
+use crate::output::json_line;
+
 /// One event
 #[derive(Serialize)]
 struct Line<'a> {
@@ -128,6 +130,5 @@ fn last_event_id(framer: &Framer) -> &[u8] {
 }
 
 fn write_line(line: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, line)?;
-    out.write_all(b"\n")
+    out.write_all(json_line(line)?.as_bytes())
 }

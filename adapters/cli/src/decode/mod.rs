@@ -24,25 +24,28 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::read_all;
 use crate::message::say;
-use crate::output::{is_read, print_json};
+use crate::output::{is_read, print_json, stdout};
 use crate::usage::UsageError;
 
 /// Runs the command
 pub(crate) fn run(args: &DecodeArgs) -> Result<Exit, Failure> {
+    let settings = RequestConfig::default().with(&args.overrides()?).map_err(UsageError::from)?;
+    let recorded = read(&args.file)?;
+    if !args.http && recorded.starts_with(b"HTTP/") {
+        say("the file begins with a status line, and is read as a body: --http would read a whole response");
+    }
     if let Some(dialect) = args.dialect {
-        let settings = RequestConfig::default().with(&args.overrides()?).map_err(UsageError::from)?;
-        let answer = answer::decode(args, dialect, settings, read(&args.file)?)?;
+        let answer = answer::decode(args, dialect, settings, recorded)?;
         is_read(print_json(&answer))?;
         return Ok(answer.exit());
     }
-    let recorded = read(&args.file)?;
     let reads = recorded.chunks(args.split.0.get());
     let Some(framing) = args.framing else {
         let message = raw::decode(&args.method, reads);
         is_read(print_json(&message))?;
         return Ok(message.exit());
     };
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(stdout().map_err(Failure::Output)?);
     let mut ended = Ok(Ended::Whole);
     let written = events::write(framing, reads, &mut out).and_then(|told| {
         ended = told;

@@ -361,6 +361,16 @@ fn what_cannot_go_together_is_a_usage_error() {
 }
 
 #[test]
+fn a_response_that_is_read_as_a_body_is_pointed_out() {
+    let response = format!("HTTP/1.1 200 OK\r\n\r\n{TEXT}{STOP}{DONE}");
+    for what in [["--dialect", "openai-chat"], ["--framing", "sse"]] {
+        let ran = decode(&what, response.as_bytes());
+        assert!(ran.stderr.contains("--http would read a whole response"), "{}", ran.stderr);
+    }
+    assert_eq!(chat(&response, &["--http"]).0, Some(0));
+}
+
+#[test]
 fn help_has_examples_and_says_what_is_printed() {
     let ran = run(&mut steadfast(&["decode", "--help"]));
     assert_eq!(ran.code, Some(0));
