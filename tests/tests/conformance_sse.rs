@@ -7,6 +7,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use proptest::prelude::*;
+use proptest::sample::Index;
 use serde::Deserialize;
 use sse_core::{SseDecoder, SseEvent};
 use steadfast::framing::sse::{Field, Framer};
@@ -163,11 +164,17 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn agrees_with_another_parser(body in stream()) {
+    fn agrees_with_another_parser(body in stream(), cuts in proptest::collection::vec(any::<Index>(), 0..8)) {
         // The oracle holds retry times in 32 bits.
         prop_assume!(!body.windows(10).any(|run| run.iter().all(u8::is_ascii_digit)));
         let expected = oracle(&body);
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(body.len() + 1)).collect();
+        cuts.extend([0, body.len()]);
+        cuts.sort_unstable();
+        let cut = read(cuts.windows(2).map(|cut| &body[cut[0]..cut[1]]));
+        prop_assert_eq!(&cut.messages, &expected.messages);
         let told = told("a random stream", &body);
+        prop_assert_eq!(&told, &cut);
         prop_assert_eq!(&told.messages, &expected.messages);
         prop_assert_eq!(&told.last_event_id, &expected.last_event_id);
         prop_assert_eq!(told.retry, expected.retry);

@@ -246,7 +246,8 @@ Output:
   stdout has the text of the answer (or, with --json, the outcome and nothing else); stderr has all
   the rest, and on a terminal a live line. Reasoning, tool calls and usage are in --json only. On a
   terminal, control characters in the text are shown as pictures and not obeyed. A stdout that takes
-  no more ends the call, with exit code 1, or 130 where a reader closed its pipe.
+  no more ends the call, with exit code 1, or 130 where a reader closed its pipe; one that was closed
+  from the start (>&-) is as /dev/null.
 
 ";
 
