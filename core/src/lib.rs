@@ -23,6 +23,9 @@
 //! | [`porting`] | how to write a driver, by the example of the smallest one |
 //! | [`policies`] | what is done where the field differs, and why |
 //!
+//! A recorded body is told what it means by the same machine, in thirty lines: see
+//! `examples/decode_bytes.rs`, or the program's `steadfast decode`.
+//!
 //! # Driving a call
 //!
 //! A driver owns the clock and the connections. This one has both in memory; with a socket in place

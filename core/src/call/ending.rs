@@ -10,6 +10,7 @@ use super::credentials::Credentials;
 use super::event::CloseMode;
 use super::request::Retries;
 use super::{Call, Inner, Pause};
+use crate::content::ContentError;
 use crate::dialect::finish::{self, Ending as TurnEnding};
 use crate::dialect::provider_error;
 use crate::http1::{ResponseHead, Tail};
@@ -259,7 +260,7 @@ impl Call {
                     _ if reusable => CloseMode::Keep,
                     (Reason::Sentinel, _) if planted!(KeptUnfinished) => CloseMode::Keep,
                     // The call ends before its message.
-                    (Reason::Sentinel, Transport::Http1(http)) => {
+                    (Reason::Sentinel | Reason::EndOfBody, Transport::Http1(http)) => {
                         let until = self.now.after(self.config.after_sentinel());
                         let tail = Tail::new(http, body_left, until);
                         tail.map_or(CloseMode::Abort, |tail| CloseMode::Finish(Box::new(tail)))
@@ -412,6 +413,8 @@ fn teardown_noise(kind: &ErrorKind) -> Option<Note> {
         ErrorKind::Transport(_) | ErrorKind::Proxy(_) | ErrorKind::Truncated(_) | ErrorKind::Empty => {
             Some(Note::UncleanEnd)
         }
+        // What was read before damage may be damaged too: a checksum comes last.
+        ErrorKind::Protocol(ProtocolError::Content(ContentError::Corrupt(_))) => None,
         ErrorKind::Protocol(_) => Some(Note::NoiseAfterEnd),
         ErrorKind::Cancelled => Some(Note::CancelledAfterEnd),
         ErrorKind::Status(_) | ErrorKind::InBand(_) | ErrorKind::Blocked { .. } | ErrorKind::Consumer(_) => {

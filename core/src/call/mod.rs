@@ -8,6 +8,7 @@
 //! | `attempt` | one connection, the request going out, the response coming in |
 //! | `assembly` | the answer as it is put together, within its cap |
 //! | `stream` | the layers under a stream: framing, dialect, findings |
+//! | `document` | one JSON document in place of a stream |
 //! | `response` | head and body of the response: what each part means for the call |
 //! | `clocks` | every deadline, derived from the state; what their expiry does |
 //! | `ending` | how an attempt ends: another one, or the outcome |
@@ -21,6 +22,7 @@ mod attempt;
 mod clocks;
 mod content;
 mod credentials;
+mod document;
 mod ending;
 mod event;
 mod piece;

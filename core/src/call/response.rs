@@ -107,7 +107,11 @@ impl Call {
         let (taken, result) = match phase {
             AttemptPhase::Stream(stream) => {
                 let (taken, event) = stream.take(body, range, max_body_bytes);
-                (taken, event.map(|event| record.events += u64::from(event)))
+                let is_document = stream.is_whole();
+                if is_document && matches!(event, Ok(true)) {
+                    self.timeline.note(Note::UnaryAnswerToStream);
+                }
+                (taken, event.map(|event| record.events += u64::from(event && !is_document)))
             }
             AttemptPhase::Unary(held) | AttemptPhase::Refused(held) => {
                 let taken = room(held.len());
