@@ -13,6 +13,7 @@
 //! | `decode` | `steadfast decode` |
 //! | `demo` | `steadfast demo` |
 //! | `mock` | `steadfast mock` |
+//! | `input` | what comes from stdin, or from a file |
 //! | `output`, `message` | what goes to stdout, and to stderr |
 //! | `interrupt` | Ctrl-C |
 
@@ -23,6 +24,7 @@ mod demo;
 mod embedded;
 mod exit;
 mod failure;
+mod input;
 mod interrupt;
 mod live;
 mod message;

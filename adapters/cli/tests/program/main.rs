@@ -5,6 +5,9 @@ mod command_line;
 mod decode;
 mod demo;
 mod mock;
+#[cfg(unix)]
+mod output;
+mod prompt;
 mod proxy;
 mod recorded;
 mod support;
