@@ -104,7 +104,8 @@ impl Play {
             _ => Retries::Never,
         });
         let config = self.config();
-        let mut driver = Driver::new(request.build().expect("a request"), config, self.seed, self.eager, drops);
+        let mut driver =
+            Driver::new(request.build().expect("a request"), config, self.seed, self.eager, drops);
         driver.feed(Event::Start);
         for operation in self.operations.iter().take(MAX_OPERATIONS) {
             happen(&mut driver, dialect, operation);
@@ -156,10 +157,9 @@ fn happen(driver: &mut Driver, dialect: Dialect, operation: &Operation) {
         Operation::ReadAll => return driver.read_all(),
         Operation::Eof(true) => Event::Eof(link, Ended::Clean),
         Operation::Eof(false) => Event::Eof(link, Ended::WithoutCloseNotify),
-        Operation::Failed(which) => Event::Failed(
-            link,
-            failure([Stage::Read, Stage::Write, Stage::Connect][usize::from(which % 3)]),
-        ),
+        Operation::Failed(which) => {
+            Event::Failed(link, failure([Stage::Read, Stage::Write, Stage::Connect][usize::from(which % 3)]))
+        }
         Operation::Stale(is_end) => match (driver.first_link(), is_end) {
             (Some(first), true) => Event::Eof(first, Ended::Clean),
             (Some(first), false) => Event::Failed(first, failure(Stage::Read)),

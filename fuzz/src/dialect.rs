@@ -54,7 +54,8 @@ pub fn dialect(data: &[u8]) {
         array_is_stream(clean, body);
     }
     if plan.dialect.framing(Some(JSON)).is_none() && begins_like_json(body) {
-        let answer = |stream| play(Plan { stream, content_type: Some(JSON), ..clean }, body, &|all| vec![all]);
+        let answer =
+            |stream| play(Plan { stream, content_type: Some(JSON), ..clean }, body, &|all| vec![all]);
         assert_eq!(answer(true).result, answer(false).result, "asked for as a stream, and as a whole");
     }
 }

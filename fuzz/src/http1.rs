@@ -113,7 +113,10 @@ fn agree(told: &Told, other: Answer) {
             assert_eq!(end.trailers, trailers);
         }
         (Ok(_), Answer::Cut) => panic!("hyper says that it is cut short: {told:?}"),
-        (Err(Http1Error::Incomplete(Incomplete::Body { .. } | Incomplete::Chunked { .. })), Answer::Whole { .. }) => {
+        (
+            Err(Http1Error::Incomplete(Incomplete::Body { .. } | Incomplete::Chunked { .. })),
+            Answer::Whole { .. },
+        ) => {
             panic!("hyper says that it is whole: {told:?}")
         }
         (Err(_), Answer::Whole { .. } | Answer::Cut) | (_, Answer::Refused) => {}

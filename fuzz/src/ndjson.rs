@@ -59,7 +59,8 @@ fn read(limit: usize, reads: &[&[u8]]) -> Told {
 /// What the framer's rules make of the whole body at once
 fn expected(limit: usize, body: &[u8]) -> Told {
     let mut told = Told::default();
-    let mut lines: Vec<&[u8]> = body.strip_prefix(MARK).unwrap_or(body).split(|byte| *byte == b'\n').collect();
+    let mut lines: Vec<&[u8]> =
+        body.strip_prefix(MARK).unwrap_or(body).split(|byte| *byte == b'\n').collect();
     let tail = lines.pop();
     // Until the mark's next byte has come, its beginning is of no line.
     let tail = tail.filter(|_| !(body.len() < MARK.len() && MARK.starts_with(body)));

@@ -209,9 +209,6 @@ pub(super) fn head(which: u8) -> ResponseHead {
         version: Version::HTTP_11,
         status: StatusCode::from_u16(status).expect("a status"),
         reason: Bytes::new(),
-        headers: HeaderMap::from_iter([(
-            http::header::CONTENT_TYPE,
-            HeaderValue::from_static(content_type),
-        )]),
+        headers: HeaderMap::from_iter([(http::header::CONTENT_TYPE, HeaderValue::from_static(content_type))]),
     }
 }

@@ -66,8 +66,14 @@ fn of<'a>(all: &[&'a str], which: u8) -> &'a str {
 
 /// An event of a dialect, or one that is none
 fn event(dialect: Dialect, which: u8) -> String {
-    const ODD: [&str; 6] =
-        [": ping\n\n", "data: {\n\n", "data: null\n\n", "event: error\ndata: {\"message\":\"no\"}\n\n", "id: 7\ndata", "\n"];
+    const ODD: [&str; 6] = [
+        ": ping\n\n",
+        "data: {\n\n",
+        "data: null\n\n",
+        "event: error\ndata: {\"message\":\"no\"}\n\n",
+        "id: 7\ndata",
+        "\n",
+    ];
     let events = events(dialect);
     let which = usize::from(which) % (events.len() + ODD.len());
     let Some(data) = events.get(which) else { return ODD[which - events.len()].to_owned() };
