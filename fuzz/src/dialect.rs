@@ -39,7 +39,7 @@ struct Told {
 /// The body of a response in one of the dialects; the first two bytes choose which, and what is around it
 ///
 /// Any split gives the same outcome, turn, number of deltas and notes, and the deltas are the turn. A
-/// JSON answer says the same whether a stream was asked for or not, and a JSON array the same as the
+/// JSON document says the same whether a stream was asked for or not, and a JSON array the same as the
 /// event stream with its elements.
 pub fn dialect(data: &[u8]) {
     let Some(([first, second], body)) = data.split_first_chunk() else { return };
@@ -53,7 +53,8 @@ pub fn dialect(data: &[u8]) {
     if let Dialect::Gemini = plan.dialect {
         array_is_stream(clean, body);
     }
-    if plan.dialect.framing(Some(JSON)).is_none() && begins_like_json(body) {
+    // Where a stream was asked for, what stands behind a whole document is noise after the end.
+    if plan.dialect.framing(Some(JSON)).is_none() && is_document(body) {
         let answer =
             |stream| play(Plan { stream, content_type: Some(JSON), ..clean }, body, &|all| vec![all]);
         assert_eq!(answer(true).result, answer(false).result, "asked for as a stream, and as a whole");
@@ -185,8 +186,8 @@ fn said(turn: &Turn) -> Vec<Choice> {
     choices.map(|choice| Choice { finish_reason: None, ..choice }).collect()
 }
 
-fn begins_like_json(body: &[u8]) -> bool {
-    matches!(body.trim_ascii_start(), [b'{' | b'[', ..])
+fn is_document(body: &[u8]) -> bool {
+    matches!(body.trim_ascii_start(), [b'{' | b'[', ..]) && serde_json::from_slice::<&RawValue>(body).is_ok()
 }
 
 /// The elements of an array come to the same as events
