@@ -56,8 +56,8 @@ impl Decode for Magpie {
             findings.push(Finding::Error(error));
             return Ok(());
         }
-        let (open, _) = self.choices.open(0, findings)?;
-        findings.push_piece(data, line.say, |text| Finding::Text { choice: 0, text });
+        let open = self.choices.open(0, findings)?;
+        findings.push_piece(data, line.say, |text| Finding::Text { choice: 0, text })?;
         let CallOut { name, arguments } = line.call.object()?;
         open.tools.take(data, findings, 0, Fragment { name, arguments, ..Fragment::default() })?;
         self.ended |= finish::push(findings, data, 0, line.stop, JsonStr::default());

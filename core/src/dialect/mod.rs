@@ -38,6 +38,13 @@
 //! Members that a dialect does not know, in an event that it knows, are passed over. A unary answer
 //! passes nothing on: its body is there as a whole.
 //!
+//! # Members of a wrong type
+//!
+//! A member that is null or empty in whatever type (`""`, `[]`, `{}`) says nothing where another type
+//! is due, and so does a member of any type that brings neither words nor calls. Where words or calls
+//! are due, a value that cannot be read as such is never passed over: it is [`Malformed`], in a stream
+//! and in a whole body, in every dialect.
+//!
 //! # Adding a dialect
 //!
 //! A dialect is one file: a [`Definition`], and a decoder, which is a struct with what must be
@@ -80,7 +87,7 @@
 //!     fn event(&mut self, _name: &str, data: &str, findings: &mut Findings) -> Result<(), Malformed> {
 //!         let line = json::read::<Line<'_>>(data)?;
 //!         self.choices.open(0, findings)?;
-//!         findings.push_piece(data, line.say, |text| Finding::Text { choice: 0, text });
+//!         findings.push_piece(data, line.say, |text| Finding::Text { choice: 0, text })?;
 //!         self.ended |= finish::push(findings, data, 0, line.stop, JsonStr::default());
 //!         Ok(())
 //!     }
@@ -154,6 +161,8 @@ pub mod openai_responses;
 pub mod provider_error;
 mod repeats;
 #[cfg(test)]
+mod shapes;
+#[cfg(test)]
 mod testing;
 pub mod tools;
 pub mod usage;
@@ -200,6 +209,13 @@ pub enum Progress {
 pub struct Malformed {
     /// What is wrong, without quoting the data
     pub reason: String,
+}
+
+impl Malformed {
+    /// JSON, but not as the dialect has it
+    fn shape(what: &str) -> Self {
+        Self { reason: format!("JSON of an unexpected shape: {what}") }
+    }
 }
 
 /// The error that `text`, an event which reports one, reports in whatever form

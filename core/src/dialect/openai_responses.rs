@@ -133,9 +133,9 @@ struct WholePart<'a> {
 }
 
 impl<'a> WholePart<'a> {
-    fn new(kind: PartKind, position: usize, text: JsonStr<'a>) -> Self {
+    fn new(kind: PartKind, position: usize, text: JsonStr<'a>) -> Result<Self, Malformed> {
         let index = u32::try_from(position).unwrap_or(u32::MAX);
-        Self { kind, index, text, digest: Digest::of(text) }
+        Ok(Self { kind, index, text: text.text()?, digest: Digest::of(text) })
     }
 }
 
@@ -219,8 +219,7 @@ impl OpenAiResponses {
             }
             Some(known @ ("output_item.added" | "output_item.done")) => {
                 self.open(findings);
-                let Some(raw) = event.item else { return Ok(()) };
-                let output = json::read::<Output<'_>>(raw.get())?;
+                let output = json::object::<Output<'_>>(event.item)?;
                 let Some(kind) = output.kind() else {
                     // What was added comes again, whole, when it is done.
                     if known == "output_item.done" {
@@ -244,15 +243,13 @@ impl OpenAiResponses {
             }
             Some("created" | "in_progress" | "queued") => {
                 self.open(findings);
-                if let Some(raw) = event.response {
-                    let response = json::read::<Response<'_>>(raw.get())?;
-                    self.identity.push(data, response.id, response.model, findings);
-                }
+                let response = json::object::<Response<'_>>(event.response).unwrap_or_default();
+                self.identity.push(data, response.id, response.model, findings);
                 Ok(())
             }
             Some("completed" | "incomplete" | "failed") => {
                 let raw = event.response.map_or("{}", RawValue::get);
-                let mut response = json::read::<Response<'_>>(raw)?;
+                let mut response = json::object::<Response<'_>>(event.response)?;
                 // The event's own word, for servers that leave the status out.
                 response.status = event.kind.after("response.");
                 self.end(data, raw, &response, findings)
@@ -298,7 +295,7 @@ impl OpenAiResponses {
         findings: &mut Findings,
     ) -> Result<(), Malformed> {
         self.open(findings);
-        let text = if kind == PartKind::Refusal { event.refusal } else { event.text };
+        let text = if kind == PartKind::Refusal { event.refusal } else { event.text }.text()?;
         if text.is_empty() {
             return Ok(());
         }
@@ -322,7 +319,7 @@ impl OpenAiResponses {
         text: JsonStr<'_>,
         findings: &mut Findings,
     ) -> Result<(), Malformed> {
-        if text.is_empty() {
+        if text.text()?.is_empty() {
             return Ok(());
         }
         let parts = &mut self.items[at].parts;
@@ -334,7 +331,7 @@ impl OpenAiResponses {
             parts.push(Said { kind, index, text: Digest::default() });
         }
         let known = known.unwrap_or(parts.len() - 1);
-        if let Some(span) = findings.push_and_locate(data, text, |text| kind.finding(text)) {
+        if let Some(span) = findings.push_and_locate(data, text, |text| kind.finding(text))? {
             parts[known].text.add(findings.resolve(data, span));
         }
         Ok(())
@@ -461,7 +458,7 @@ impl OpenAiResponses {
         if let ItemKind::Call(kind) = item.kind
             && !item.headed
         {
-            let id = if output.call_id.is_empty() { output.id } else { output.call_id };
+            let id = output.call_id.or(output.id);
             let key = Some(item.output_index);
             let fragment = Fragment { key, kind, id, name: output.name, arguments: None };
             self.tools.take(data, findings, 0, fragment)?;
@@ -515,7 +512,7 @@ impl OpenAiResponses {
         if let Some(outputs) = response.output {
             self.outputs(data, outputs, findings)?;
         }
-        let reason = response.incomplete_details.unwrap_or_default().reason;
+        let reason = response.incomplete_details.object().unwrap_or_default().reason;
         let word = if reason.is_empty() { response.status } else { reason };
         finish::push(findings, data, 0, word, JsonStr::default());
         if let Some(usage) = response.usage.and_then(|raw| usage::read(raw.get())) {

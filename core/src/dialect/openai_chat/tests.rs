@@ -1,3 +1,4 @@
+mod oddities;
 mod whole_messages;
 
 use super::super::Dialect::{OpenAiChat as CHAT, OpenAiCompletions as COMPLETIONS};
