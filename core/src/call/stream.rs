@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::time::Duration;
 
 use crate::dialect::findings::{Finding, Findings};
-use crate::dialect::{Decode, Decoder, Dialect, Malformed, Progress};
+use crate::dialect::{Decode, Decoder, Dialect, Malformed, Progress, provider_error};
 use crate::framing::{Event as Framed, Field, Framer, Framing, FramingError, Located};
-use crate::outcome::ProtocolError;
+use crate::outcome::{ErrorKind, ProtocolError};
 use crate::time::Instant;
 
 /// The layers under a stream, and the clocks over it
@@ -34,6 +34,8 @@ pub(super) struct StreamBody {
     pub(super) marked_at: Option<Instant>,
     /// The body is over, and what was left of it has been decoded
     pub(super) over: bool,
+    /// How the body ended before its time, to be told once its last findings are out
+    pub(super) cut: Option<Box<ErrorKind>>,
     /// The server calls it JSON where events were asked for: until its first byte shows what it is, the
     /// cap on an event of it
     mislabelled: Option<usize>,
@@ -44,6 +46,15 @@ pub(super) struct StreamBody {
 /// No JSON document begins so.
 fn is_event_line(first: u8) -> bool {
     matches!(first, b'd' | b'e' | b'i' | b'r' | b':')
+}
+
+/// What the end of a body left unterminated
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tail {
+    Nothing,
+    /// It was whole, and is the present event
+    Taken,
+    Dropped,
 }
 
 #[derive(Debug)]
@@ -99,6 +110,7 @@ impl StreamBody {
             event_extends: false,
             marked_at: None,
             over: false,
+            cut: None,
         }
     }
 
@@ -128,6 +140,15 @@ impl StreamBody {
                     (consumed, Ok(false))
                 }
                 Ok((consumed, Some(event))) => {
+                    if event.field == Field::Bare {
+                        let line = framer.bytes(&input[range.clone()], event.data);
+                        // Before the first event it may belong to a document.
+                        if self.document.is_some() || !is_error(line) {
+                            let taken = range.start..range.start + consumed;
+                            keep_document(&mut self.document, &input[taken], max_body_bytes);
+                            return (consumed, Ok(false));
+                        }
+                    }
                     self.document = None;
                     (consumed, self.open_event(&event, range.start, input).map(|()| true))
                 }
@@ -149,36 +170,41 @@ impl StreamBody {
     /// The body is over: decodes what is left of it
     ///
     /// An event without its blank line counts only after a proper end, and only if it is whole
-    /// (rule STR-9). Returns whether one was taken.
-    pub(super) fn end(&mut self, proper: bool) -> Result<bool, ProtocolError> {
+    /// (rule STR-9).
+    pub(super) fn end(&mut self, proper: bool) -> Result<Tail, ProtocolError> {
         self.over = true;
         // Some servers and proxies give any answer or error the type of the stream that was asked for.
         if let Some(document) = self.document.take().filter(|document| is_json(document)) {
             self.source = Source::Whole(document);
         }
         match &mut self.source {
-            Source::Events(_) if !proper => Ok(false),
             Source::Events(framer) => {
+                let mut left = Tail::Nothing;
                 while let Some(tail) = framer.tail() {
-                    let data = String::from_utf8_lossy(framer.bytes(&[], tail.data));
-                    if is_complete(data.trim_ascii()) {
+                    let data = framer.bytes(&[], tail.data);
+                    let counts = match tail.field {
+                        Field::Bare => is_error(data),
+                        Field::Data | Field::Error => is_complete(String::from_utf8_lossy(data).trim_ascii()),
+                    };
+                    if proper && counts {
                         self.open_event(&tail, 0, &[])?;
-                        return Ok(true);
+                        return Ok(Tail::Taken);
                     }
+                    left = Tail::Dropped;
                 }
-                Ok(false)
+                Ok(left)
             }
             Source::Whole(body) => {
                 self.own = text_of(&std::mem::take(body)).into_owned();
                 if self.own.trim_ascii().is_empty() {
-                    return Ok(false);
+                    return Ok(Tail::Nothing);
                 }
                 self.findings.clear();
                 self.event = Event { open: true, ..Event::default() };
                 self.decoder
                     .unary(&self.own, &mut self.findings)
                     .map_err(|error| malformed(&error, &self.own))?;
-                Ok(false)
+                Ok(Tail::Nothing)
             }
         }
     }
@@ -208,8 +234,9 @@ impl StreamBody {
         };
         let name = match event.field {
             Field::Data => event.name.map(place),
-            // A llama.cpp server reports failures in a field of this name, without an event around it.
-            Field::Error => {
+            // A llama.cpp server reports failures in a field of this name, without an event around it; a
+            // bare line is taken only where it is an error.
+            Field::Error | Field::Bare => {
                 "error".clone_into(&mut self.own_name);
                 Some(Place::Own)
             }
@@ -238,19 +265,29 @@ impl StreamBody {
             None => b"message",
         };
         let name = std::str::from_utf8(name).unwrap_or("message");
-        match std::str::from_utf8(bytes) {
-            Ok(data) => {
-                self.decoder.event(name, data, &mut self.findings).map_err(|error| malformed(&error, data))
-            }
-            Err(_) => {
-                // The replacement is made per event, so it is the same for any split of the bytes.
-                self.own = String::from_utf8_lossy(bytes).into_owned();
+        // Some proxies write a byte order mark in front of every payload. The replacement of what is no
+        // UTF-8 is made per event, so it is the same for any split of the bytes.
+        let data = match text_of(bytes) {
+            Cow::Borrowed(data) if data.len() == bytes.len() => data,
+            other @ (Cow::Borrowed(_) | Cow::Owned(_)) => {
+                self.own = other.into_owned();
                 self.event.data = Place::Own;
-                self.decoder
-                    .event(name, &self.own, &mut self.findings)
-                    .map_err(|error| malformed(&error, &self.own))
+                &self.own
             }
+        };
+        self.decoder.event(name, data, &mut self.findings).map_err(|error| malformed(&error, data))
+    }
+
+    /// The answer ends here: half a character at the end of a piece is said as U+FFFD, in an event of
+    /// its own; returns whether there is one
+    pub(super) fn end_pieces(&mut self) -> bool {
+        self.findings.clear();
+        self.findings.end();
+        let ends = !self.findings.is_empty();
+        if ends {
+            self.event = Event { open: true, ..Event::default() };
         }
+        ends
     }
 
     /// The next finding's place in [`StreamBody::findings`]
@@ -334,6 +371,11 @@ fn keep_document(document: &mut Option<Vec<u8>>, bytes: &[u8], max_body_bytes: u
 
 fn is_json(body: &[u8]) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(&text_of(body)).is_ok()
+}
+
+/// Whether a bare line in an event stream is an error, and so no noise
+fn is_error(line: &[u8]) -> bool {
+    std::str::from_utf8(line).is_ok_and(|line| provider_error::from_raw(line).is_some())
 }
 
 /// Whether data without its blank line is all there: JSON, or the sentinel that gateways end

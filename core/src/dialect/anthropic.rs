@@ -28,7 +28,7 @@ pub const DEFINITION: Definition = Definition {
 #[derive(Debug, Default)]
 pub struct Anthropic {
     opened: bool,
-    /// Whether any content came
+    /// Whether words of the answer or a whole tool call came
     said: bool,
     identity: Identity,
     blocks: Blocks,
@@ -84,13 +84,12 @@ impl Anthropic {
         match event.kind.plain() {
             Some("message_start") => {
                 // A gateway that starts over upstream says everything again; what was said cannot be
-                // taken back.
+                // taken back. Reasoning and calls that were cut do no harm.
                 if self.said {
-                    return Err(Malformed {
-                        reason: "a second message after content of the first".to_owned(),
-                    });
+                    let reason = "a second message after words or a whole tool call of the first".to_owned();
+                    return Err(Malformed { reason });
                 }
-                self.blocks = Blocks::default();
+                self.blocks.cut(findings);
                 self.open(findings);
                 let message = json::object::<Message<'_>>(event.message)?;
                 self.identity.push(data, message.id, message.model, findings);
@@ -99,18 +98,16 @@ impl Anthropic {
             }
             Some("content_block_start") => {
                 self.open(findings);
-                let before = findings.len();
-                let call = content(data, &event.content_block.object()?, findings)?;
+                let block = event.content_block.object()?;
+                self.said |= block.is_text();
+                let call = content(data, &block, findings)?;
                 self.blocks.start(data, findings, index, call)?;
-                self.said |= findings.len() > before;
             }
             Some("content_block_delta") => {
                 self.open(findings);
-                let before = findings.len();
                 self.delta(data, index, &event.delta.object()?, findings)?;
-                self.said |= findings.len() > before;
             }
-            Some("content_block_stop") => self.blocks.stop(findings, index),
+            Some("content_block_stop") => self.said |= self.blocks.stop(findings, index),
             Some("message_delta") => {
                 self.open(findings);
                 let word = event.delta.object()?.stop_reason;
@@ -156,6 +153,7 @@ impl Anthropic {
     ) -> Result<(), Malformed> {
         match delta.kind.plain() {
             Some("text_delta") => {
+                self.said |= !delta.text.is_empty();
                 findings.push_piece(data, delta.text, |text| Finding::Text { choice: 0, text })?;
             }
             Some("thinking_delta") => {
@@ -181,8 +179,9 @@ impl Anthropic {
         findings: &mut Findings,
     ) -> Result<(), Malformed> {
         for part in json::parts::<Content<'_>>(message.content)?.iter() {
-            self.said = true;
+            self.said |= part.is_text();
             if let Some(call) = content(data, part, findings)? {
+                self.said = true;
                 self.blocks.whole(data, findings, call)?;
             }
         }
@@ -268,6 +267,12 @@ struct Content<'a> {
     #[serde(default)]
     name: JsonStr<'a>,
     input: Option<&'a RawValue>,
+}
+
+impl Content<'_> {
+    fn is_text(&self) -> bool {
+        self.kind.is("text") && !self.text.is_empty()
+    }
 }
 
 impl<'a> From<JsonStr<'a>> for Content<'a> {

@@ -171,10 +171,11 @@ impl Blocks {
         }
     }
 
-    /// Stops the part of that number
-    pub fn stop(&mut self, findings: &mut Findings, index: u32) {
+    /// Stops the part of that number; returns whether it is a tool call
+    pub fn stop(&mut self, findings: &mut Findings, index: u32) -> bool {
         self.settle(findings, index);
-        self.open.retain(|block| block.index != index);
+        let Some(at) = self.open.iter().position(|block| block.index == index) else { return false };
+        self.open.remove(at).call.is_some()
     }
 
     /// The answer ends before its open parts have stopped

@@ -132,8 +132,8 @@ pub struct Findings {
     scratch: String,
     /// The halves of characters at the ends of pieces, whose other halves may come in the next ones
     halves: Vec<Half>,
-    /// Payloads that were passed over by rule: comments wrapped as data, `null`, and Chat's sentinel
-    /// in a stream of another dialect
+    /// Payloads that were passed over by rule: comments wrapped as data, `null`, plain text of
+    /// keep-alive events, and Chat's sentinel in a stream of another dialect
     pub skipped: u64,
 }
 
@@ -181,16 +181,23 @@ impl Findings {
         if matches!(finding, Finding::Unknown) {
             self.queue.retain(|finding| !matches!(finding, Finding::Unknown));
         }
-        if let Finding::Finish { choice: finished, .. } = finding
-            && !self.halves.is_empty()
-        {
-            while let Some(at) = self.halves.iter().position(|half| half.choice == finished) {
-                let span = self.owned(REPLACEMENT);
-                let piece = self.halves.remove(at).of.with_piece(span);
-                self.queue.push(piece);
-            }
+        if let Finding::Finish { choice, .. } = finding {
+            self.replace_halves(|half| half.choice == choice);
         }
         self.queue.push(finding);
+    }
+
+    /// The answer ends here: half a character at the end of a piece becomes U+FFFD
+    pub(crate) fn end(&mut self) {
+        self.replace_halves(|_| true);
+    }
+
+    fn replace_halves(&mut self, ends: impl Fn(&Half) -> bool) {
+        while let Some(at) = self.halves.iter().position(&ends) {
+            let span = self.owned(REPLACEMENT);
+            let piece = self.halves.remove(at).of.with_piece(span);
+            self.queue.push(piece);
+        }
     }
 
     /// Where the string `text` lies: in the event's `data`, or in the scratch if it is escaped there

@@ -127,7 +127,9 @@ impl GeminiInteractions {
                 self.open(findings);
                 self.delta(data, index, &event.delta.object()?, findings)?;
             }
-            Some("step.stop" | "content.stop") => self.blocks.stop(findings, index),
+            Some("step.stop" | "content.stop") => {
+                self.blocks.stop(findings, index);
+            }
             Some("interaction.completed" | "interaction.complete") => {
                 self.open(findings);
                 let raw = event.interaction.map_or("{}", RawValue::get);

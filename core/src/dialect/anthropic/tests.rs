@@ -198,15 +198,23 @@ fn thinking_is_reasoning_and_an_early_text_counts() {
 fn a_message_may_start_over_only_before_its_first_word() {
     let again = START.replace("m1", "m2");
     let left_open = BLOCK.replace(r#""index":0"#, r#""index":1"#);
-    let played =
-        play(MESSAGES, &[START, &left_open, &again, BLOCK, &text("b"), BLOCK_STOP, &end("end_turn")]);
-    assert_eq!((played.turn.text(), played.turn.id.as_deref(), played.opened), ("b", Some("m1"), 1));
-    assert_eq!(played.last(), Progress::Marked);
+    let thinking =
+        r#"{"type":"content_block_start","index":2,"content_block":{"type":"thinking","thinking":"Hm"}}"#;
     let call = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t1","name":"f","input":{}}}"#;
+    let events = [START, &left_open, thinking, call, &again, BLOCK, &text("b"), BLOCK_STOP, &end("end_turn")];
+    let played = play(MESSAGES, &events);
+    assert_eq!((played.turn.text(), played.turn.id.as_deref(), played.opened), ("b", Some("m1"), 1));
+    assert_eq!((played.calls(), played.last()), (vec![["t1", "f", "{"]], Progress::Marked));
+
     let whole = START.replace(r#""content":[]"#, r#""content":[{"type":"text","text":"a"}]"#);
-    for said in [&[START, BLOCK, &text("a")][..], &[START, call], &[&whole]] {
+    let early = BLOCK.replace(r#""text":"""#, r#""text":"a""#);
+    assert_ne!(early, BLOCK);
+    for said in [&[START, BLOCK, &text("a")][..], &[START, &early], &[START, call, BLOCK_STOP], &[&whole]] {
         let events = [said, &[&again]].concat();
-        assert_eq!(malformed(MESSAGES, &events), "a second message after content of the first");
+        assert_eq!(
+            malformed(MESSAGES, &events),
+            "a second message after words or a whole tool call of the first"
+        );
     }
 }
 
