@@ -16,6 +16,8 @@ pub(super) struct StreamBody {
     source: Source,
     /// The body of an event stream so far, while it may be one JSON document that is mislabelled
     document: Option<Vec<u8>>,
+    /// An error on a bare line, which the document may have said
+    bare_error: Option<String>,
     decoder: Decoder,
     pub(super) findings: Findings,
     event: Event,
@@ -99,6 +101,7 @@ impl StreamBody {
             source,
             mislabelled: (framing != Some(Framing::Sse) && streams_events).then_some(max_event_bytes),
             document: (framing == Some(Framing::Sse)).then(Vec::new),
+            bare_error: None,
             decoder: Decoder::new(dialect),
             findings: Findings::default(),
             event: Event::default(),
@@ -142,15 +145,23 @@ impl StreamBody {
                 Ok((consumed, Some(event))) => {
                     if event.field == Field::Bare {
                         let line = framer.bytes(&input[range.clone()], event.data);
-                        // Before the first event it may belong to a document.
-                        if self.document.is_some() || !is_error(line) {
-                            let taken = range.start..range.start + consumed;
-                            keep_document(&mut self.document, &input[taken], max_body_bytes);
+                        let error = is_error(line).then(|| String::from_utf8_lossy(line).into_owned());
+                        let taken = range.start..range.start + consumed;
+                        keep_document(&mut self.document, &input[taken], max_body_bytes);
+                        // It may belong to a document: an event or the end shows.
+                        if self.document.is_some() {
+                            self.bare_error = error;
                             return (consumed, Ok(false));
                         }
+                        let Some(error) = error else { return (consumed, Ok(false)) };
+                        return (consumed, self.open_error(error).map(|()| true));
                     }
                     self.document = None;
-                    (consumed, self.open_event(&event, range.start, input).map(|()| true))
+                    let opened = match self.bare_error.take() {
+                        Some(error) => self.open_error(error),
+                        None => self.open_event(&event, range.start, input),
+                    };
+                    (consumed, opened.map(|()| true))
                 }
                 Err(FramingError::TooLarge(error)) => {
                     (range.len(), Err(ProtocolError::EventTooLarge { limit: error.limit }))
@@ -176,6 +187,10 @@ impl StreamBody {
         // Some servers and proxies give any answer or error the type of the stream that was asked for.
         if let Some(document) = self.document.take().filter(|document| is_json(document)) {
             self.source = Source::Whole(document);
+        }
+        if let (Some(error), Source::Events(_)) = (self.bare_error.take(), &self.source) {
+            self.open_error(error)?;
+            return Ok(Tail::Taken);
         }
         match &mut self.source {
             Source::Events(framer) => {
@@ -234,8 +249,8 @@ impl StreamBody {
         };
         let name = match event.field {
             Field::Data => event.name.map(place),
-            // A llama.cpp server reports failures in a field of this name, without an event around it; a
-            // bare line is taken only where it is an error.
+            // A llama.cpp server reports failures in a field of this name, without an event around it, and
+            // a bare line is taken only where it is an error.
             Field::Error | Field::Bare => {
                 "error".clone_into(&mut self.own_name);
                 Some(Place::Own)
@@ -248,6 +263,14 @@ impl StreamBody {
             self.findings.clear();
         }
         decoded
+    }
+
+    /// Makes an error the present event that came without an event around it
+    fn open_error(&mut self, error: String) -> Result<(), ProtocolError> {
+        self.own = error;
+        "error".clone_into(&mut self.own_name);
+        self.event = Event { open: true, data: Place::Own, name: Some(Place::Own) };
+        self.decode(&[])
     }
 
     fn decode(&mut self, input: &[u8]) -> Result<(), ProtocolError> {

@@ -1,11 +1,15 @@
 //! Anthropic Messages.
 //!
+//! Gateways that start over upstream send a second `message_start`. What came of the first stays, so
+//! once it has words or a whole tool call, which would be there twice, the second is malformed.
+//!
 //! Source: <https://docs.anthropic.com/en/docs/build-with-claude/streaming>
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::blocks::Blocks;
+use super::choices::Choices;
 use super::definition::Definition;
 use super::findings::{Finding, Findings};
 use super::identity::Identity;
@@ -27,7 +31,7 @@ pub const DEFINITION: Definition = Definition {
 /// Decodes messages
 #[derive(Debug, Default)]
 pub struct Anthropic {
-    opened: bool,
+    choices: Choices,
     /// Whether words of the answer or a whole tool call came
     said: bool,
     identity: Identity,
@@ -90,26 +94,26 @@ impl Anthropic {
                     return Err(Malformed { reason });
                 }
                 self.blocks.cut(findings);
-                self.open(findings);
+                self.choices.open(0, findings)?;
                 let message = json::object::<Message<'_>>(event.message)?;
                 self.identity.push(data, message.id, message.model, findings);
                 self.content(data, &message, findings)?;
                 self.count(message.usage, findings);
             }
             Some("content_block_start") => {
-                self.open(findings);
+                self.choices.open(0, findings)?;
                 let block = event.content_block.object()?;
                 self.said |= block.is_text();
                 let call = content(data, &block, findings)?;
                 self.blocks.start(data, findings, index, call)?;
             }
             Some("content_block_delta") => {
-                self.open(findings);
+                self.choices.open(0, findings)?;
                 self.delta(data, index, &event.delta.object()?, findings)?;
             }
             Some("content_block_stop") => self.said |= self.blocks.stop(findings, index),
             Some("message_delta") => {
-                self.open(findings);
+                self.choices.open(0, findings)?;
                 let word = event.delta.object()?.stop_reason;
                 self.finished |= finish::push(findings, data, 0, word, JsonStr::default());
                 self.count(event.usage, findings);
@@ -122,13 +126,6 @@ impl Anthropic {
             _ => findings.push(Finding::Unknown),
         }
         Ok(())
-    }
-
-    fn open(&mut self, findings: &mut Findings) {
-        if !self.opened {
-            self.opened = true;
-            findings.push(Finding::Opened { choice: 0 });
-        }
     }
 
     fn count(&mut self, raw: Option<&RawValue>, findings: &mut Findings) {
@@ -189,7 +186,7 @@ impl Anthropic {
     }
 
     fn whole(&mut self, data: &str, message: &Message<'_>, findings: &mut Findings) -> Result<(), Malformed> {
-        self.open(findings);
+        self.choices.open(0, findings)?;
         self.identity.push(data, message.id, message.model, findings);
         self.content(data, message, findings)?;
         self.finished |= finish::push(findings, data, 0, message.stop_reason, JsonStr::default());

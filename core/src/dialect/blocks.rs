@@ -10,7 +10,7 @@ use super::tools::{Fragment, Tools};
 /// The parts that have started and not stopped
 ///
 /// A tool call's arguments come whole where it starts, or in pieces after an empty object there,
-/// which stands only if no piece follows.
+/// which stands only if no piece follows and the part stops.
 #[derive(Debug, Default)]
 pub struct Blocks {
     open: Vec<Block>,

@@ -1,5 +1,8 @@
 //! Gemini `generateContent` and `streamGenerateContent`, of the Gemini API and of Vertex AI.
 //!
+//! Vertex AI streams arguments value by value where it is asked to. They are put together, and said
+//! when the call is over; a call that is not over by the finish reason lacks its last brace.
+//!
 //! Source: <https://ai.google.dev/api/generate-content>
 
 mod arguments;

@@ -3,7 +3,8 @@
 //! An interaction is a list of steps: thoughts, output, and calls of the caller's tools and of
 //! Google's. Before May 2026 the events had other names (`content.*`, `interaction.start`,
 //! `interaction.complete`) and a whole answer had `outputs` in place of `steps`; both are read.
-//! Citations, pictures and results of Google's tools have no place in a turn and go to the consumer
+//! Steps that no event brought are taken from the interaction at the end. A call that has not stopped
+//! by then is not whole. Citations, pictures and results of Google's tools have no place in a turn and go to the consumer
 //! as they came.
 //!
 //! Source: <https://ai.google.dev/api/interactions-api>
@@ -12,6 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::blocks::Blocks;
+use super::choices::Choices;
 use super::definition::Definition;
 use super::few::Few;
 use super::findings::{Finding, Findings};
@@ -34,7 +36,7 @@ pub const DEFINITION: Definition = Definition {
 /// Decodes interactions
 #[derive(Debug, Default)]
 pub struct GeminiInteractions {
-    opened: bool,
+    choices: Choices,
     identity: Identity,
     blocks: Blocks,
     /// What came of steps, in order
@@ -74,7 +76,7 @@ impl Decode for GeminiInteractions {
                 findings.push(provider_error::from_raw(object).map_or(Finding::Unknown, Finding::Error));
                 return Ok(());
             }
-            self.open(findings);
+            self.choices.open(0, findings)?;
             self.end(body, object, &interaction, findings)
         })?;
         self.ended = true;
@@ -101,12 +103,12 @@ impl GeminiInteractions {
         let index = json::index(event.index, 0);
         match event.kind.plain() {
             Some("interaction.created" | "interaction.start") => {
-                self.open(findings);
+                self.choices.open(0, findings)?;
                 let interaction = json::object::<Interaction<'_>>(event.interaction).unwrap_or_default();
                 self.identity.push(data, interaction.id, interaction.model, findings);
             }
             Some("step.start" | "content.start") => {
-                self.open(findings);
+                self.choices.open(0, findings)?;
                 let step = if matches!(event.step, Member::Absent) { event.content } else { event.step };
                 let step = step.object()?;
                 let before = findings.len();
@@ -124,19 +126,19 @@ impl GeminiInteractions {
                 self.blocks.start(data, findings, index, call)?;
             }
             Some("step.delta" | "content.delta") => {
-                self.open(findings);
+                self.choices.open(0, findings)?;
                 self.delta(data, index, &event.delta.object()?, findings)?;
             }
             Some("step.stop" | "content.stop") => {
                 self.blocks.stop(findings, index);
             }
             Some("interaction.completed" | "interaction.complete") => {
-                self.open(findings);
+                self.choices.open(0, findings)?;
                 let raw = event.interaction.map_or("{}", RawValue::get);
                 self.end(data, raw, &json::object(event.interaction)?, findings)?;
             }
             Some("interaction.status_update" | "interaction.in_progress" | "interaction.requires_action") => {
-                self.open(findings);
+                self.choices.open(0, findings)?;
                 if event.status.is("failed") {
                     findings.push(Finding::Error(failed(object)));
                 }
@@ -144,13 +146,6 @@ impl GeminiInteractions {
             _ => findings.push(provider_error::from_raw(object).map_or(Finding::Unknown, Finding::Error)),
         }
         Ok(())
-    }
-
-    fn open(&mut self, findings: &mut Findings) {
-        if !self.opened {
-            self.opened = true;
-            findings.push(Finding::Opened { choice: 0 });
-        }
     }
 
     fn delta(

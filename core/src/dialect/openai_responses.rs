@@ -11,6 +11,7 @@ mod event;
 use serde_json::value::RawValue;
 
 use self::event::{Event, Output, Response};
+use super::choices::Choices;
 use super::definition::Definition;
 use super::few::Few;
 use super::findings::{Finding, Findings, Span};
@@ -35,7 +36,7 @@ pub const DEFINITION: Definition = Definition {
 /// Decodes responses
 #[derive(Debug, Default)]
 pub struct OpenAiResponses {
-    opened: bool,
+    choices: Choices,
     identity: Identity,
     /// The output items that have been spoken of, sorted by `output_index`
     items: Vec<Item>,
@@ -218,7 +219,7 @@ impl OpenAiResponses {
                 self.whole_arguments(data, &event, ToolKind::Server, event.arguments, findings)
             }
             Some(known @ ("output_item.added" | "output_item.done")) => {
-                self.open(findings);
+                self.choices.open(0, findings)?;
                 let output = json::object::<Output<'_>>(event.item)?;
                 let Some(kind) = output.kind() else {
                     // What was added comes again, whole, when it is done.
@@ -242,7 +243,7 @@ impl OpenAiResponses {
                 Ok(())
             }
             Some("created" | "in_progress" | "queued") => {
-                self.open(findings);
+                self.choices.open(0, findings)?;
                 let response = json::object::<Response<'_>>(event.response).unwrap_or_default();
                 self.identity.push(data, response.id, response.model, findings);
                 Ok(())
@@ -262,13 +263,6 @@ impl OpenAiResponses {
         }
     }
 
-    fn open(&mut self, findings: &mut Findings) {
-        if !self.opened {
-            self.opened = true;
-            findings.push(Finding::Opened { choice: 0 });
-        }
-    }
-
     /// Takes in a piece of a message or of reasoning
     fn piece(
         &mut self,
@@ -277,7 +271,7 @@ impl OpenAiResponses {
         kind: PartKind,
         findings: &mut Findings,
     ) -> Result<(), Malformed> {
-        self.open(findings);
+        self.choices.open(0, findings)?;
         let at = self.item(event.output_index(), kind.item())?;
         if !event.item_id.is_empty() {
             self.items[at].id = Digest::of(event.item_id);
@@ -294,7 +288,7 @@ impl OpenAiResponses {
         kind: PartKind,
         findings: &mut Findings,
     ) -> Result<(), Malformed> {
-        self.open(findings);
+        self.choices.open(0, findings)?;
         let text = if kind == PartKind::Refusal { event.refusal } else { event.text }.text()?;
         if text.is_empty() {
             return Ok(());
@@ -388,7 +382,7 @@ impl OpenAiResponses {
         kind: ToolKind,
         findings: &mut Findings,
     ) -> Result<(), Malformed> {
-        self.open(findings);
+        self.choices.open(0, findings)?;
         let at = self.item(event.output_index(), ItemKind::Call(kind))?;
         let item = &mut self.items[at];
         item.said |= event.delta.is_some_and(|raw| !json::is_empty_string(raw));
@@ -406,7 +400,7 @@ impl OpenAiResponses {
         arguments: Option<&RawValue>,
         findings: &mut Findings,
     ) -> Result<(), Malformed> {
-        self.open(findings);
+        self.choices.open(0, findings)?;
         let at = self.item(event.output_index(), ItemKind::Call(kind))?;
         let item = &mut self.items[at];
         let Some(arguments) = arguments.filter(|raw| !item.said && !json::is_empty_string(raw)) else {
@@ -508,7 +502,7 @@ impl OpenAiResponses {
             findings.push(Finding::Error(error));
             return Ok(());
         }
-        self.open(findings);
+        self.choices.open(0, findings)?;
         if let Some(outputs) = response.output {
             self.outputs(data, outputs, findings)?;
         }

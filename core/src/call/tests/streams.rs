@@ -102,17 +102,32 @@ fn a_byte_order_mark_in_front_of_a_payload_is_passed_over() {
     assert_eq!((play.completion().turn.text(), play.record.text()), ("Hi", "Hi".to_owned()));
 }
 
+/// The call failed by a bare error, after that text
+fn assert_busy(play: &Play, text: &str) {
+    match play.error() {
+        ErrorKind::InBand(provider) => assert_eq!(provider.message, "busy"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(play.outcome().turn().text(), text);
+}
+
 #[test]
 fn a_bare_line_of_json_is_an_error_where_it_says_so() {
     let error = r#"{"error":{"message":"busy","type":"invalid_request_error"}}"#;
     for end in ["", "\n", "\n\n", "\n\ndata: [DONE]\n\n"] {
         let mut play = open_to_the_end();
         play.receive(format!("{}{error}{end}", CHAT.text("Hi"))).eof(Ended::Clean);
-        match play.error() {
-            ErrorKind::InBand(provider) => assert_eq!(provider.message, "busy", "{end:?}"),
-            other => panic!("{end:?}: {other:?}"),
-        }
-        assert_eq!(play.outcome().turn().text(), "Hi");
+        assert_busy(&play, "Hi");
+    }
+    // In front of the first event it could be a document.
+    for start in [": ping\n\n", "\n", ""] {
+        let body = format!("{start}{error}\n\ndata: [DONE]\n\n");
+        let mut play = open_to_the_end();
+        assert_busy(play.receive(&body).eof(Ended::Clean), "");
+        let mut slow = open_to_the_end();
+        assert_busy(slow.trickle(&body).eof(Ended::Clean), "");
+        let mut cut = open_to_the_end();
+        assert_busy(cut.receive(format!("{start}{error}\n{{\"and\"")).eof(Ended::Clean), "");
     }
     let mut noise = open_to_the_end();
     noise.receive(CHAT.text("Hi") + "{\"said\": 1}\n\n" + &CHAT.terminal() + "data: [DONE]\n\n");
