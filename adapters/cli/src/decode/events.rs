@@ -110,8 +110,8 @@ impl Tail {
 }
 
 fn write_event(framer: &Framer, input: &[u8], event: &Event, out: &mut impl Write) -> io::Result<()> {
-    // To the standard an `error` line is nothing.
-    if event.field == Field::Error {
+    // To the standard an `error` line is nothing, and neither is a bare one.
+    if event.field != Field::Data {
         return Ok(());
     }
     let name = event.name.map_or(&b"message"[..], |name| framer.bytes(input, name));
