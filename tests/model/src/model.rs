@@ -1,0 +1,669 @@
+//! The model: what the rules say about one call, and nothing of how the machine keeps to them.
+
+use std::time::Duration;
+
+use steadfast::call::{Retries, Shape, Timer};
+use steadfast::config::RequestConfig;
+use steadfast::dialect::Dialect;
+use steadfast::machine::Stage;
+use steadfast::outcome::Billing;
+use steadfast::time::{Bound, Instant};
+
+use crate::mutation::Mutation;
+use crate::terms::{
+    BEGAN, Case, Ended, Framing, Input, LATE, Mode, Outcome, RETRY_AFTER, RETRY_AFTER_LONG, Seen, TICK,
+    Waiting,
+};
+
+/// How long the body of an error answer may take (STR-6)
+const ERROR_BODY: Bound = Bound::Limited(Duration::from_secs(5));
+
+/// One call, as the rules have it
+#[derive(Clone)]
+pub struct Model<'c> {
+    case: &'c Case,
+    mutation: Option<Mutation>,
+    state: State,
+    seen: Vec<Seen>,
+    /// When the call under test says that its pause ends: chance decides that within bounds (RTY-3)
+    hint: Option<Instant>,
+}
+
+/// All that the rules need to know of a call
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct State {
+    now: Instant,
+    began: Instant,
+    phase: Phase,
+    attempts: u32,
+    link: u32,
+    attempt_began: Instant,
+    reused: bool,
+    answered: bool,
+    sent: Sent,
+    write_failed: bool,
+    any_sent: bool,
+    item_out: bool,
+    any_item: bool,
+    pieces: usize,
+    has_reason: bool,
+    has_usage: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Phase {
+    Idle,
+    Connecting,
+    Waiting { half_head: bool },
+    Reading,
+    Refused { since: Instant, answer: Input },
+    Streaming(Stream),
+    Pausing { until: Instant, failure: Outcome, retry_after: Option<Duration> },
+    Over,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Stream {
+    head: Instant,
+    /// The last byte, or the consumer's return (STR-2, STR-3)
+    quiet_since: Instant,
+    /// The last event that extended the answer, or the consumer's return from it
+    content: Option<Instant>,
+    content_out: bool,
+    /// The completion marker, or the last content behind it
+    marked: Option<Instant>,
+    /// One JSON answer in place of a stream
+    is_unary: bool,
+    begun: Option<Begun>,
+}
+
+/// A piece of the answer whose event has not ended
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Begun {
+    Half,
+    WithoutLineEnd,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Sent {
+    Nothing,
+    Part,
+    All,
+}
+
+/// Whether a failure allows another attempt (RTY-1)
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Retry {
+    Never,
+    /// Not before this has passed
+    After(Option<Duration>),
+}
+
+const AT_ONCE: Retry = Retry::After(None);
+
+impl<'c> Model<'c> {
+    /// A call that has not begun, and which rule the model gets wrong
+    pub fn new(case: &'c Case, mutation: Option<Mutation>) -> Self {
+        let state = State {
+            now: BEGAN,
+            began: BEGAN,
+            phase: Phase::Idle,
+            attempts: 0,
+            link: 0,
+            attempt_began: BEGAN,
+            reused: false,
+            answered: false,
+            sent: Sent::Nothing,
+            write_failed: false,
+            any_sent: false,
+            item_out: false,
+            any_item: false,
+            pieces: 0,
+            has_reason: false,
+            has_usage: false,
+        };
+        Self { case, mutation, state, seen: Vec::new(), hint: None }
+    }
+
+    /// The time
+    pub fn now(&self) -> Instant {
+        self.state.now
+    }
+
+    /// The connection that was asked for last
+    pub fn link(&self) -> u32 {
+        self.state.link
+    }
+
+    /// Whether the call is over
+    pub fn is_over(&self) -> bool {
+        self.state.phase == Phase::Over
+    }
+
+    /// The state with its instants counted from now: equal states have equal futures
+    pub fn state(&self) -> State {
+        let by = self.state.now - BEGAN;
+        let back = |at: &mut Instant| *at = Instant::from_nanos(at.as_nanos() - by.as_nanos() as u64);
+        let mut state = self.state.clone();
+        let State { now, began, attempt_began, .. } = &mut state;
+        [now, began, attempt_began].into_iter().for_each(back);
+        match &mut state.phase {
+            Phase::Refused { since, .. } => back(since),
+            Phase::Pausing { until, .. } => back(until),
+            Phase::Streaming(stream) => {
+                [&mut stream.head, &mut stream.quiet_since].into_iter().for_each(back);
+                [&mut stream.content, &mut stream.marked].into_iter().flatten().for_each(back);
+            }
+            Phase::Idle | Phase::Connecting | Phase::Waiting { .. } | Phase::Reading | Phase::Over => {}
+        }
+        state
+    }
+
+    /// Whether `input` can happen now: to the driver by its contract, and on the wire
+    pub fn allows(&self, input: Input) -> bool {
+        use Input::*;
+        let state = &self.state;
+        let deadline = self.deadline().map(|(at, _)| at);
+        let reads = self.is_open() && !state.item_out;
+        let (is_waiting, half_head) = match state.phase {
+            Phase::Waiting { half_head } => (true, half_head),
+            _ => (false, false),
+        };
+        let (begun, reads_body) = match &state.phase {
+            Phase::Streaming(stream) if !stream.is_unary => (Some(stream.begun), false),
+            Phase::Streaming(_) | Phase::Reading => (None, reads),
+            _ => (None, false),
+        };
+        let between_events = reads && begun == Some(None);
+        match input {
+            _ if state.phase == Phase::Over => false,
+            Start | StartLate => state.phase == Phase::Idle,
+            Cancel => true,
+            _ if state.phase == Phase::Idle => false,
+            Taken | ConsumerFails => state.item_out,
+            Tick => deadline.is_none_or(|at| state.now + TICK < at),
+            Oversleep => deadline.is_some_and(|at| at > state.now),
+            Elapse => deadline.is_some(),
+            Connected | Refused => state.phase == Phase::Connecting,
+            Reused => state.phase == Phase::Connecting && state.link == 1,
+            SentPart => self.writes() && state.sent == Sent::Nothing,
+            SentAll | WriteFails => self.writes(),
+            StreamHead => reads && is_waiting && self.case.shape == Shape::Stream,
+            Interim | HalfHead | UnaryHead | Busy | BusyHead | Limited | LimitedLong | Bad | BusyFinal
+            | BadAgain | Quota => reads && is_waiting && !half_head,
+            Body if matches!(state.phase, Phase::Refused { .. }) => reads,
+            Body | BodyOverload | BodyNotJson => reads_body,
+            RestDelta => reads && begun == Some(Some(Begun::Half)),
+            LineEnd => reads && begun == Some(Some(Begun::WithoutLineEnd)),
+            Marker | MarkerAndEnd => between_events && self.case.dialect != Dialect::Ollama,
+            Usage => between_events && matches!(self.case.dialect, Dialect::OpenAiChat | Dialect::Gemini),
+            Sentinel => between_events && self.case.dialect != Dialect::Gemini,
+            Delta | HalfDelta | OpenDelta | Comment | DeltaToEnd | Overload | Invalid | NotJson => {
+                between_events
+            }
+            BodyEnd => reads && begun.is_some() && self.case.framing == Framing::Chunked,
+            Eof | Reset => reads,
+        }
+    }
+
+    /// When `input` would happen
+    pub fn time_of(&self, input: Input) -> Instant {
+        let now = self.state.now;
+        match (input, self.deadline()) {
+            (Input::StartLate, _) => now.after(self.config().total_deadline()).unwrap_or(now),
+            (Input::Tick, _) => now + TICK,
+            (Input::Oversleep, Some((at, _))) => at + LATE,
+            (Input::Elapse, Some((at, _))) => now.max(at),
+            _ => now,
+        }
+    }
+
+    /// What is seen when `input` happens; `hint` is when the call under test says that its pause ends
+    pub fn step(&mut self, input: Input, hint: Option<Instant>) -> Vec<Seen> {
+        self.hint = hint;
+        self.state.now = self.time_of(input);
+        self.happen(input);
+        if !self.is_over() {
+            let io = self.is_open().then(|| (self.state.link, !self.state.item_out, self.writes()));
+            self.seen.push(Seen::Wait(Waiting { deadline: self.deadline(), io, taken: self.state.item_out }));
+        }
+        std::mem::take(&mut self.seen)
+    }
+
+    fn config(&self) -> &'c RequestConfig {
+        &self.case.config
+    }
+
+    fn is(&self, mutation: Mutation) -> bool {
+        self.mutation == Some(mutation)
+    }
+
+    fn is_open(&self) -> bool {
+        use Phase::{Reading, Refused, Streaming, Waiting};
+        matches!(self.state.phase, Waiting { .. } | Reading | Refused { .. } | Streaming(_))
+    }
+
+    fn writes(&self) -> bool {
+        self.is_open() && self.state.sent != Sent::All && !self.state.write_failed
+    }
+
+    fn stream(&mut self) -> Option<&mut Stream> {
+        match &mut self.state.phase {
+            Phase::Streaming(stream) => Some(stream),
+            _ => None,
+        }
+    }
+
+    fn is_marked(&self) -> bool {
+        matches!(&self.state.phase, Phase::Streaming(stream) if stream.marked.is_some())
+    }
+
+    /// The clocks that run, each with when it began
+    fn clocks(&self) -> Vec<(Instant, Bound, Timer)> {
+        let (state, config) = (&self.state, self.config());
+        let for_stream = |bound| if self.case.shape == Shape::Stream { bound } else { Bound::Unbounded };
+        let whole = (state.began, for_stream(config.stream_deadline()), Timer::StreamDeadline);
+        let total = if self.is(Mutation::DeadlinePerAttempt) { state.attempt_began } else { state.began };
+        let total = (total, config.total_deadline(), Timer::Deadline);
+        let request = (state.attempt_began, config.request_timeout(), Timer::Request);
+        match &state.phase {
+            Phase::Idle | Phase::Pausing { .. } | Phase::Over => vec![],
+            Phase::Connecting => {
+                vec![total, whole, request, (state.attempt_began, config.connect_timeout(), Timer::Connect)]
+            }
+            Phase::Waiting { .. } | Phase::Reading => vec![total, whole, request],
+            Phase::Refused { since, .. } => {
+                vec![total, whole, request, (*since, ERROR_BODY, Timer::ErrorBody)]
+            }
+            Phase::Streaming(_) if state.item_out && !self.is(Mutation::IdleUnderBackpressure) => vec![whole],
+            Phase::Streaming(stream) => {
+                let first = config.first_content_timeout();
+                let mut clocks = vec![whole];
+                let has_begun = first == Bound::Unbounded || stream.content.is_some();
+                if has_begun {
+                    let content = stream.content.unwrap_or(stream.head);
+                    clocks.push((content, config.content_idle_timeout(), Timer::ContentIdle));
+                    clocks.push((stream.quiet_since, config.stream_idle_timeout(), Timer::StreamIdle));
+                } else {
+                    clocks.push((stream.head, first, Timer::FirstContent));
+                }
+                if let Some(at) = stream.marked {
+                    clocks.push((at, Bound::Limited(config.after_marker()), Timer::AfterMarker));
+                }
+                clocks
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<(Instant, Timer)> {
+        if let Phase::Pausing { until, .. } = self.state.phase {
+            return Some((until, Timer::Backoff));
+        }
+        self.clocks().into_iter().filter_map(|(from, bound, timer)| Some((from.after(bound)?, timer))).min()
+    }
+
+    fn happen(&mut self, input: Input) {
+        use Input::*;
+        let now = self.state.now;
+        match input {
+            Tick | Oversleep => {}
+            Start | StartLate => self.begin(),
+            Cancel if self.is_marked() && !self.is(Mutation::CancelBeatsMarker) => self.complete(Mode::Abort),
+            Cancel => self.fail(Outcome::Cancelled, Retry::Never, Mode::Abort),
+            ConsumerFails => self.fail(Outcome::Consumer, Retry::Never, Mode::Abort),
+            Taken => {
+                self.state.item_out = false;
+                if let Some(stream) = self.stream() {
+                    stream.quiet_since = now;
+                    if std::mem::take(&mut stream.content_out) {
+                        stream.content = Some(now);
+                    }
+                }
+            }
+            Elapse => self.expire(),
+            Connected | Reused => {
+                self.state.reused = input == Reused;
+                self.state.phase = Phase::Waiting { half_head: false };
+            }
+            Refused => self.fail(Outcome::Transport(Stage::Connect), AT_ONCE, Mode::Abort),
+            SentPart | SentAll => {
+                self.state.sent = if input == SentAll { Sent::All } else { Sent::Part };
+                self.state.any_sent = true;
+            }
+            WriteFails => self.state.write_failed = true,
+            _ if self.state.reused && self.state.sent == Sent::Nothing && !self.state.answered => {
+                self.replace()
+            }
+            Eof | Reset => self.lose(input == Reset),
+            _ => {
+                self.state.answered = true;
+                if let Some(stream) = self.stream() {
+                    stream.quiet_since = now;
+                }
+                self.read(input);
+            }
+        }
+    }
+
+    fn read(&mut self, input: Input) {
+        use Input::*;
+        let now = self.state.now;
+        match input {
+            HalfHead => self.state.phase = Phase::Waiting { half_head: true },
+            UnaryHead if self.case.shape == Shape::Unary => self.state.phase = Phase::Reading,
+            UnaryHead | StreamHead => {
+                self.state.phase = Phase::Streaming(Stream {
+                    head: now,
+                    quiet_since: now,
+                    content: None,
+                    content_out: false,
+                    marked: None,
+                    is_unary: input == UnaryHead,
+                    begun: None,
+                });
+            }
+            BusyHead | Busy | Limited | LimitedLong | Bad | BusyFinal | BadAgain | Quota => {
+                self.state.phase = Phase::Refused { since: now, answer: input };
+                if input != BusyHead {
+                    self.refuse(true);
+                }
+            }
+            Body if matches!(self.state.phase, Phase::Refused { .. }) => self.refuse(true),
+            Body => {
+                (self.state.pieces, self.state.has_reason, self.state.has_usage) = (1, true, true);
+                if self.case.shape == Shape::Stream {
+                    self.deliver(Seen::Delta);
+                }
+                let kept = self.kept();
+                self.complete(kept);
+            }
+            BodyOverload => self.fail(Outcome::InBand, AT_ONCE, self.kept()),
+            BodyNotJson => self.fail(Outcome::Protocol, Retry::Never, self.kept()),
+            HalfDelta | OpenDelta => {
+                let begun = if input == HalfDelta { Begun::Half } else { Begun::WithoutLineEnd };
+                self.stream().expect("a stream").begun = Some(begun);
+            }
+            Delta | RestDelta | LineEnd => self.delta(),
+            DeltaToEnd => {
+                self.delta();
+                if self.case.dialect != Dialect::Ollama {
+                    self.marker();
+                }
+                let last = if self.case.dialect == Dialect::Gemini { BodyEnd } else { Sentinel };
+                if !self.is_over() {
+                    self.read(last);
+                }
+            }
+            Marker => self.marker(),
+            MarkerAndEnd => {
+                self.marker();
+                if !self.is_over() {
+                    self.end_body();
+                }
+            }
+            Usage => self.state.has_usage = true,
+            Sentinel => self.sentinel(),
+            Overload | Invalid => {
+                let again = input == Overload && !self.is_marked();
+                self.fail(Outcome::InBand, if again { AT_ONCE } else { Retry::Never }, Mode::Abort);
+            }
+            NotJson if self.is_marked() => {}
+            NotJson => self.fail(Outcome::Protocol, Retry::Never, Mode::Abort),
+            BodyEnd => self.end_body(),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self) {
+        match self.left() {
+            Some(Duration::ZERO) => self.time_out(Timer::Deadline, self.state.began, Retry::Never),
+            _ => self.attempt(),
+        }
+    }
+
+    fn attempt(&mut self) {
+        self.state.attempts += 1;
+        self.state.attempt_began = self.state.now;
+        (self.state.has_reason, self.state.has_usage) = (false, false);
+        self.connect();
+    }
+
+    fn connect(&mut self) {
+        let state = &mut self.state;
+        state.link += 1;
+        (state.reused, state.answered, state.sent, state.write_failed) = (false, false, Sent::Nothing, false);
+        state.phase = Phase::Connecting;
+        self.seen.push(Seen::Connect(state.link));
+    }
+
+    /// RTY-6: what an earlier call left is replaced, and where nobody has seen the request at no cost
+    fn replace(&mut self) {
+        self.close(Mode::Abort);
+        self.connect();
+    }
+
+    /// The connection ended or broke
+    fn lose(&mut self, broke: bool) {
+        let state = &self.state;
+        let stage = if state.write_failed { Stage::Write } else { Stage::Read };
+        let cut = if broke { Outcome::Transport(Stage::Read) } else { Outcome::TruncatedInBody };
+        match &state.phase {
+            Phase::Waiting { .. } if state.reused && !state.answered && self.may_retry() => {
+                self.close(Mode::Abort);
+                self.attempt();
+            }
+            Phase::Waiting { .. } => self.fail(Outcome::Transport(stage), AT_ONCE, Mode::Abort),
+            Phase::Refused { .. } => self.refuse(false),
+            Phase::Streaming(stream)
+                if !broke && !stream.is_unary && self.case.framing == Framing::UntilEof =>
+            {
+                self.end_body()
+            }
+            Phase::Streaming(_) if self.is_marked() && !self.is(Mutation::ResetBeatsMarker) => {
+                self.complete(Mode::Abort);
+            }
+            _ => self.fail(cut, AT_ONCE, Mode::Abort),
+        }
+    }
+
+    /// The body of an error answer is over (STR-6, RTY-1)
+    fn refuse(&mut self, whole: bool) {
+        use Input::*;
+        let Phase::Refused { answer, .. } = self.state.phase else { return };
+        let (status, retry) = match answer {
+            Limited => (429, Retry::After(Some(RETRY_AFTER))),
+            LimitedLong => (429, Retry::After(Some(RETRY_AFTER_LONG))),
+            Quota => (429, Retry::Never),
+            Bad => (400, Retry::Never),
+            BadAgain => (400, AT_ONCE),
+            BusyFinal => (503, Retry::Never),
+            _ => (503, AT_ONCE),
+        };
+        let mode = if whole { self.kept() } else { Mode::Abort };
+        self.fail(Outcome::Status(status, whole), retry, mode);
+    }
+
+    fn delta(&mut self) {
+        let now = self.state.now;
+        self.state.pieces += 1;
+        self.deliver(Seen::Delta);
+        let opens_block = self.case.dialect == Dialect::Anthropic;
+        let stream = self.stream().expect("a stream");
+        stream.begun = None;
+        (stream.content, stream.content_out) = (Some(now), true);
+        // A block that the marker did not know of: it no longer counts (STR-11).
+        stream.marked = stream.marked.filter(|_| !opens_block).map(|_| now);
+        if stream.marked.is_some() {
+            self.deliver(Seen::Finished);
+        }
+    }
+
+    fn deliver(&mut self, item: Seen) {
+        (self.state.item_out, self.state.any_item) = (true, true);
+        self.seen.push(item);
+    }
+
+    fn marker(&mut self) {
+        let now = self.state.now;
+        self.state.has_reason = true;
+        let stream = self.stream().expect("a stream");
+        if stream.marked.is_none() {
+            stream.marked = Some(now);
+            self.deliver(Seen::Finished);
+        }
+    }
+
+    fn sentinel(&mut self) {
+        self.state.has_reason |= self.case.dialect == Dialect::Ollama;
+        if self.state.pieces == 0 && !self.state.has_reason {
+            self.fail(Outcome::Empty, AT_ONCE, Mode::Abort);
+        } else {
+            self.complete(Mode::Finish);
+        }
+    }
+
+    /// The body ended properly (STR-5, STR-9)
+    fn end_body(&mut self) {
+        if self.stream().expect("a stream").begun == Some(Begun::WithoutLineEnd) {
+            self.delta();
+        }
+        let kept = self.kept();
+        if self.is_marked() {
+            self.complete(kept);
+        } else if self.state.pieces == 0 {
+            self.fail(Outcome::Empty, AT_ONCE, kept);
+        } else {
+            self.fail(Outcome::TruncatedAtEnd, AT_ONCE, kept);
+        }
+    }
+
+    /// What becomes of a connection whose message has ended
+    fn kept(&self) -> Mode {
+        let by_eof = self.case.framing == Framing::UntilEof
+            && matches!(&self.state.phase, Phase::Streaming(stream) if !stream.is_unary);
+        if by_eof || self.state.sent != Sent::All { Mode::Abort } else { Mode::Keep }
+    }
+
+    /// The first of the clocks that are due ends what it watches
+    fn expire(&mut self) {
+        let Some((_, timer)) = self.deadline() else { return };
+        if let Phase::Pausing { failure, retry_after, .. } = self.state.phase {
+            return match self.left() {
+                Some(Duration::ZERO) => self.end(failure, retry_after),
+                _ => self.attempt(),
+            };
+        }
+        if matches!(self.state.phase, Phase::Refused { .. }) && !self.is(Mutation::TimeoutBeatsStatus) {
+            return self.refuse(false);
+        }
+        if self.is_marked() {
+            return self.complete(Mode::Abort);
+        }
+        let from =
+            self.clocks().into_iter().find(|clock| clock.2 == timer).map_or(self.state.now, |clock| clock.0);
+        let per_attempt = matches!(timer, Timer::Connect | Timer::Request);
+        self.time_out(timer, from, if per_attempt { AT_ONCE } else { Retry::Never });
+    }
+
+    fn time_out(&mut self, timer: Timer, from: Instant, retry: Retry) {
+        let config = self.config();
+        let bound = match timer {
+            Timer::Deadline => config.total_deadline(),
+            Timer::StreamDeadline => config.stream_deadline(),
+            Timer::Connect => config.connect_timeout(),
+            Timer::Request => config.request_timeout(),
+            Timer::FirstContent => config.first_content_timeout(),
+            Timer::ContentIdle => config.content_idle_timeout(),
+            _ => config.stream_idle_timeout(),
+        };
+        let (phase, setting) = timer.breach().expect("a timer that ends a call");
+        let limit = bound.limit().expect("a bound");
+        let elapsed = self.state.now - from;
+        self.fail(Outcome::Timeout { phase, elapsed, limit, setting }, retry, Mode::Abort);
+    }
+
+    fn close(&mut self, mode: Mode) {
+        if self.is_open() || self.state.phase == Phase::Connecting {
+            self.seen.push(Seen::Close(self.state.link, mode));
+        }
+    }
+
+    fn complete(&mut self, mode: Mode) {
+        let may_be_used = self.case.framing == Framing::Chunked && self.state.sent == Sent::All;
+        self.close(if mode == Mode::Finish && !may_be_used { Mode::Abort } else { mode });
+        self.end(Outcome::Completed, None);
+    }
+
+    /// An attempt failed: a pause and another one, or the end (RTY-1 to RTY-4)
+    fn fail(&mut self, outcome: Outcome, retry: Retry, mode: Mode) {
+        self.close(mode);
+        let asked = match retry {
+            Retry::After(asked) => asked,
+            Retry::Never => None,
+        };
+        let too_long =
+            asked.is_some_and(|asked| self.config().max_retry_after().limit().is_some_and(|max| asked > max));
+        if retry != Retry::Never && !too_long && self.may_retry() {
+            let (now, left) = (self.state.now, self.left());
+            let least = asked.unwrap_or_default();
+            let jitter =
+                Duration::from_secs(60).min(Duration::from_secs(1 << (self.state.attempts - 1).min(6)));
+            let room = left.map_or(jitter, |left| left.saturating_sub(least) / 2);
+            let most = least + if asked.is_some() { jitter.min(room) } else { jitter };
+            let within = |at: &Instant| *at >= now + least && *at <= now + most;
+            let fits = |at: &Instant| left.is_none_or(|left| *at < now + left);
+            let may_not_fit = left.is_some_and(|left| most >= left);
+            let until = self.hint.filter(within).or((!may_not_fit).then_some(now + least));
+            if let Some(until) = until.filter(|at| fits(at) || self.is(Mutation::SleepsPastDeadline)) {
+                self.state.has_usage = false; // TODO
+                self.state.phase = Phase::Pausing { until, failure: outcome, retry_after: asked };
+                return;
+            }
+        }
+        self.end(outcome, asked);
+    }
+
+    fn may_retry(&self) -> bool {
+        let state = &self.state;
+        let may_bill_twice = match self.case.retries {
+            Retries::Allowed => true,
+            Retries::UnlessBilled => !state.any_sent,
+            Retries::Never => false,
+        };
+        let gate = state.pieces == 0 || self.is(Mutation::RetriesAfterDelivery);
+        may_bill_twice
+            && gate
+            && state.attempts < self.config().max_attempts().get()
+            && self.left() != Some(Duration::ZERO)
+    }
+
+    /// What is left of the time in which an attempt may start
+    fn left(&self) -> Option<Duration> {
+        let config = self.config();
+        let for_stream =
+            if self.case.shape == Shape::Stream { config.stream_deadline() } else { Bound::Unbounded };
+        let ends = [config.total_deadline(), for_stream]
+            .into_iter()
+            .filter_map(|bound| self.state.began.after(bound));
+        Some(ends.min()?.since(self.state.now))
+    }
+
+    fn end(&mut self, result: Outcome, retry_after: Option<Duration>) {
+        let state = &mut self.state;
+        state.phase = Phase::Over;
+        let billing = match (state.any_item, state.any_sent) {
+            (true, _) => Billing::Delivered,
+            (false, true) => Billing::MaybeBilled,
+            (false, false) => Billing::NotSent,
+        };
+        self.seen.push(Seen::Done(Ended {
+            result,
+            billing: (result != Outcome::Completed).then_some(billing),
+            retry_after,
+            attempts: state.attempts,
+            pieces: state.pieces,
+            has_reason: state.has_reason,
+            has_usage: state.has_usage,
+        }));
+    }
+}
