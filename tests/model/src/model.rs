@@ -615,7 +615,6 @@ impl<'c> Model<'c> {
             let may_not_fit = left.is_some_and(|left| most >= left);
             let until = self.hint.filter(within).or((!may_not_fit).then_some(now + least));
             if let Some(until) = until.filter(|at| fits(at) || self.is(Mutation::SleepsPastDeadline)) {
-                self.state.has_usage = false; // TODO
                 self.state.phase = Phase::Pausing { until, failure: outcome, retry_after: asked };
                 return;
             }
