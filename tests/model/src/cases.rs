@@ -1,162 +1,106 @@
 //! Under which settings calls are checked.
 
-use steadfast::call::{Retries, Shape};
+use steadfast::call::Retries;
 use steadfast::config::Overrides;
-use steadfast::dialect::Dialect;
+use steadfast::dialect::Dialect::{Anthropic, Gemini, Ollama, OpenAiChat};
 
+use crate::terms::Input::*;
 use crate::terms::{Case, Framing, Input};
 
 /// What the driver and the consumer do, and time
-const ALWAYS: [Input; 10] = {
-    use Input::*;
-    [Start, Cancel, Taken, Tick, Oversleep, Elapse, Connected, SentAll, Eof, Reset]
-};
+const ALWAYS: &[Input] = &[Start, Cancel, Taken, Tick, Oversleep, Elapse, Connected, SentAll, Eof, Reset];
+
+/// How an attempt can begin
+const SETUP: &[Input] = &[StartLate, Reused, Refused, SentPart, WriteFails];
+
+/// Answers that are no success
+const STATUSES: &[Input] = &[Busy, BusyHead, Limited, LimitedLong, Bad, BusyFinal, BadAgain, Quota, Body];
+
+/// An answer without a fault
+const BODY: &[Input] = &[StreamHead, Delta, Marker, Sentinel, BodyEnd];
+
+/// Events that come in parts
+const PARTS: &[Input] = &[Comment, HalfDelta, RestDelta, OpenDelta, LineEnd];
+
+/// Faults inside a stream
+const FAULTS: &[Input] = &[Overload, Invalid, NotJson];
+
+/// Several things in one read
+const TOGETHER: &[Input] = &[TwoDeltas, DeltaToEnd, MarkerAndEnd, BodyEndAndMore];
 
 /// Every case
 pub fn cases() -> Vec<Case> {
-    use Dialect::{Anthropic, Gemini, Ollama, OpenAiChat};
-    use Input::*;
-    let none = Overrides::new();
-    let setup = [StartLate, Reused, Refused, SentPart, WriteFails];
-    let statuses = [Busy, BusyHead, Limited, LimitedLong, Bad, BusyFinal, BadAgain, Quota];
-    let body = [StreamHead, Delta, Marker, Sentinel, BodyEnd];
-    let pieces = [Comment, HalfDelta, RestDelta, OpenDelta, LineEnd];
-    let faults = [Overload, Invalid, NotJson];
-    let together = [Usage, DeltaToEnd, MarkerAndEnd, ConsumerFails];
+    [unary(), dialects(), attempts(), clocks(), drivers()].into_iter().flatten().collect()
+}
+
+fn unary() -> Vec<Case> {
+    let answers: &[Input] = &[UnaryHead, Body, BodyOverload, BodyNotJson];
+    let caps = Overrides::new().max_body_bytes(100);
+    let short = Overrides::new().max_retry_after(2.0);
+    let little = Overrides::new().max_attempts(3).total_deadline(32.0);
     vec![
-        case(
-            "unary",
-            OpenAiChat,
-            Shape::Unary,
-            &none,
-            &[&[UnaryHead, Body, BodyOverload, BodyNotJson], &[Busy, Limited]],
-        ),
-        case(
-            "unary setup",
-            OpenAiChat,
-            Shape::Unary,
-            &none,
-            &[&setup, &[Interim, HalfHead, UnaryHead, Body]],
-        ),
-        case("statuses", OpenAiChat, Shape::Unary, &none, &[&statuses, &[Body, SentPart, WriteFails]]),
-        case("chat", OpenAiChat, Shape::Stream, &none, &[&body, &faults, &[Comment, Usage]]),
-        case("chat pieces", OpenAiChat, Shape::Stream, &none, &[&body, &pieces]),
-        case("chat together", OpenAiChat, Shape::Stream, &none, &[&body, &together]),
-        case(
-            "chat setup",
-            OpenAiChat,
-            Shape::Stream,
-            &none,
-            &[&setup, &[Interim, HalfHead, Busy, UnaryHead, Body], &body],
-        ),
-        case("anthropic", Anthropic, Shape::Stream, &none, &[&body, &faults, &[Comment, DeltaToEnd]]),
-        case(
-            "gemini",
-            Gemini,
-            Shape::Stream,
-            &none,
-            &[&body, &faults, &[Comment, Usage, DeltaToEnd, MarkerAndEnd]],
-        ),
-        case("ollama", Ollama, Shape::Stream, &none, &[&body, &pieces, &[Invalid, NotJson, DeltaToEnd]]),
-        case(
-            "one attempt",
-            OpenAiChat,
-            Shape::Stream,
-            &none.max_attempts(1),
-            &[&body, &[Refused, Busy, Overload]],
-        ),
-        case(
-            "three attempts",
-            OpenAiChat,
-            Shape::Stream,
-            &none.max_attempts(3),
-            &[&[StreamHead, Delta, BodyEnd, Refused, Busy, Limited, Overload]],
-        ),
-        case(
-            "little time",
-            OpenAiChat,
-            Shape::Unary,
-            &none.max_attempts(3).total_deadline(32.0),
-            &[&[Refused, Busy, Limited, BusyHead, UnaryHead, Body]],
-        ),
-        case(
-            "no bounds",
-            OpenAiChat,
-            Shape::Stream,
-            &none
-                .connect_timeout(f64::INFINITY)
-                .request_timeout(f64::INFINITY)
-                .stream_idle_timeout(f64::INFINITY)
-                .total_deadline(f64::INFINITY),
-            &[&body, &[Refused, Busy, BusyHead, Limited, LimitedLong, Comment]],
-        ),
-        case("short waits asked for", OpenAiChat, Shape::Unary, &none.max_retry_after(2.0), &[&statuses]),
-        case(
-            "stream deadline",
-            OpenAiChat,
-            Shape::Stream,
-            &none.stream_deadline(35.0),
-            &[&body, &[Busy, Limited, BusyHead, Comment]],
-        ),
-        case(
-            "content clocks",
-            OpenAiChat,
-            Shape::Stream,
-            &none.first_content_timeout(9.0).content_idle_timeout(5.0),
-            &[&body, &[Comment, HalfDelta, RestDelta, Usage]],
-        ),
-        case(
-            "content idle",
-            OpenAiChat,
-            Shape::Stream,
-            &none.content_idle_timeout(5.0),
-            &[&body, &[Comment, Usage]],
-        ),
-        case(
-            "first content",
-            Gemini,
-            Shape::Stream,
-            &none.first_content_timeout(9.0),
-            &[&body, &[Comment, Usage]],
-        ),
-        case(
-            "long after marker",
-            OpenAiChat,
-            Shape::Stream,
-            &none.after_marker(8.0).stream_deadline(30.0),
-            &[&body, &[Comment, Usage, Overload, NotJson]],
-        ),
-        case(
-            "nothing after marker",
-            OpenAiChat,
-            Shape::Stream,
-            &none.after_marker(0.0),
-            &[&body, &[Usage, Comment, DeltaToEnd, MarkerAndEnd]],
-        ),
-        Case {
-            framing: Framing::UntilEof,
-            ..case("until the end", OpenAiChat, Shape::Stream, &none, &[&body, &pieces, &[Overload]])
-        },
-        Case {
-            retries: Retries::UnlessBilled,
-            ..case("unless billed", OpenAiChat, Shape::Stream, &none, &[&body, &setup, &[Busy]])
-        },
-        Case {
-            retries: Retries::Never,
-            ..case("never again", OpenAiChat, Shape::Stream, &none, &[&body, &setup, &[Busy]])
-        },
+        Case::unary("unary", &[ALWAYS, answers, &[Busy, Limited]]),
+        Case::unary("unary setup", &[ALWAYS, SETUP, &[Interim, HalfHead, UnaryHead, Body]]),
+        Case::unary("statuses", &[ALWAYS, STATUSES, &[SentPart, WriteFails]]),
+        Case::unary("small body", &[ALWAYS, answers]).bounds(&caps),
+        Case::unary("short waits asked for", &[ALWAYS, STATUSES]).bounds(&short),
+        Case::unary("little time", &[ALWAYS, STATUSES, &[Refused, UnaryHead]]).bounds(&little),
     ]
 }
 
-fn case(
-    name: &'static str,
-    dialect: Dialect,
-    shape: Shape,
-    overrides: &Overrides,
-    more: &[&[Input]],
-) -> Case {
-    let mut case = Case::new(name, dialect, shape, overrides);
-    case.alphabet.extend(ALWAYS);
-    case.alphabet.extend(more.iter().copied().flatten());
-    case
+fn dialects() -> Vec<Case> {
+    vec![
+        Case::stream("chat", OpenAiChat, &[ALWAYS, BODY, FAULTS, &[Comment, Usage, LengthMarker]]),
+        Case::stream("chat in parts", OpenAiChat, &[ALWAYS, BODY, PARTS]),
+        Case::stream("chat together", OpenAiChat, &[ALWAYS, BODY, TOGETHER, &[ConsumerFails]]),
+        Case::stream("anthropic", Anthropic, &[ALWAYS, BODY, FAULTS, TOGETHER, &[Comment]]),
+        Case::stream("gemini", Gemini, &[ALWAYS, BODY, FAULTS, TOGETHER, &[Comment, Usage]]),
+        Case::stream("ollama", Ollama, &[ALWAYS, BODY, PARTS, &[Invalid, NotJson, DeltaToEnd]]),
+    ]
+}
+
+fn attempts() -> Vec<Case> {
+    let attempts = |most| Overrides::new().max_attempts(most);
+    let heads: &[Input] = &[Interim, HalfHead, Busy, UnaryHead, Body];
+    let again: &[Input] = &[StreamHead, Delta, BodyEnd, Refused, Busy, Limited, Overload];
+    let setup = |name| Case::stream(name, OpenAiChat, &[ALWAYS, SETUP, BODY, &[Busy]]);
+    vec![
+        Case::stream("chat setup", OpenAiChat, &[ALWAYS, SETUP, BODY, heads]),
+        Case::stream("one attempt", OpenAiChat, &[ALWAYS, BODY, &[Refused, Busy, Overload]])
+            .bounds(&attempts(1)),
+        Case::stream("three attempts", OpenAiChat, &[ALWAYS, again]).bounds(&attempts(3)),
+        Case { retries: Retries::UnlessBilled, ..setup("unless billed") },
+        Case { retries: Retries::Never, ..setup("never again") },
+    ]
+}
+
+fn clocks() -> Vec<Case> {
+    let none = Overrides::new();
+    let endless = none
+        .connect_timeout(f64::INFINITY)
+        .request_timeout(f64::INFINITY)
+        .stream_idle_timeout(f64::INFINITY)
+        .total_deadline(f64::INFINITY);
+    let chat = |name, more| Case::stream(name, OpenAiChat, &[ALWAYS, BODY, more]);
+    vec![
+        chat("no bounds", &[Refused, Busy, BusyHead, Limited, LimitedLong, Comment]).bounds(&endless),
+        chat("stream deadline", &[Busy, Limited, BusyHead, Comment]).bounds(&none.stream_deadline(35.0)),
+        chat("content clocks", &[Comment, HalfDelta, RestDelta, Usage])
+            .bounds(&none.first_content_timeout(9.0).content_idle_timeout(5.0)),
+        chat("content idle", &[Comment, Usage]).bounds(&none.content_idle_timeout(5.0)),
+        Case::stream("first content", Gemini, &[ALWAYS, BODY, &[Comment, Usage]])
+            .bounds(&none.first_content_timeout(9.0)),
+        chat("long after marker", &[Comment, Usage, Overload, NotJson])
+            .bounds(&none.after_marker(8.0).stream_deadline(30.0)),
+        chat("nothing after marker", &[Usage, Comment, DeltaToEnd, MarkerAndEnd])
+            .bounds(&none.after_marker(0.0)),
+    ]
+}
+
+fn drivers() -> Vec<Case> {
+    let until_eof: &[&[Input]] = &[ALWAYS, BODY, PARTS, &[Cut, Overload]];
+    vec![
+        Case { framing: Framing::UntilEof, ..Case::stream("until the end", OpenAiChat, until_eof) },
+        Case { drops: true, ..Case::stream("dropped drains", OpenAiChat, &[ALWAYS, BODY, TOGETHER]) },
+    ]
 }

@@ -8,25 +8,33 @@
 //! |---|---|
 //! | `terms` | [`Input`] and [`Seen`]: what can happen to a call, and what can be seen of it |
 //! | `model` | [`Model`]: what the rules say |
+//! | `state` | [`State`]: what the model holds of a call |
+//! | `legal` | what can happen next: to a driver that keeps its contract, and on the wire |
 //! | `mutation` | [`Mutation`]: what the model can get wrong on purpose |
 //! | `subject` | [`Subject`]: the real call, behind the same inputs |
 //! | `wire` | the bytes that stand for each input |
 //! | `cases` | [`cases()`]: under which settings calls are checked |
-//! | `search` | [`Search`]: every sequence, and the shortest one that differs |
+//! | `search` | [`Search`]: every sequence of one case, and the shortest one that differs |
+//! | `run` | all cases, on several threads |
 
 #![forbid(unsafe_code)]
 
 mod cases;
+mod legal;
 mod model;
 mod mutation;
+mod run;
 mod search;
+mod state;
 mod subject;
 mod terms;
 mod wire;
 
 pub use cases::cases;
-pub use model::{Model, State};
+pub use model::Model;
 pub use mutation::Mutation;
+pub use run::{Totals, exhaust, shortest, walk};
 pub use search::{Difference, Report, Search};
+pub use state::State;
 pub use subject::Subject;
 pub use terms::{Case, Ended, Framing, Input, Mode, Outcome, Seen, Waiting};

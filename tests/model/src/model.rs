@@ -10,8 +10,9 @@ use steadfast::outcome::Billing;
 use steadfast::time::{Bound, Instant};
 
 use crate::mutation::Mutation;
+use crate::state::{Begun, Phase, Sent, State, Stream};
 use crate::terms::{
-    BEGAN, Case, Ended, Framing, Input, LATE, Mode, Outcome, RETRY_AFTER, RETRY_AFTER_LONG, Seen, TICK,
+    BODY_BYTES, Case, Ended, Framing, Input, LATE, Mode, Outcome, RETRY_AFTER, RETRY_AFTER_LONG, Seen, TICK,
     Waiting,
 };
 
@@ -21,74 +22,12 @@ const ERROR_BODY: Bound = Bound::Limited(Duration::from_secs(5));
 /// One call, as the rules have it
 #[derive(Clone)]
 pub struct Model<'c> {
-    case: &'c Case,
+    pub(crate) case: &'c Case,
     mutation: Option<Mutation>,
-    state: State,
+    pub(crate) state: State,
     seen: Vec<Seen>,
     /// When the call under test says that its pause ends: chance decides that within bounds (RTY-3)
     hint: Option<Instant>,
-}
-
-/// All that the rules need to know of a call
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct State {
-    now: Instant,
-    began: Instant,
-    phase: Phase,
-    attempts: u32,
-    link: u32,
-    attempt_began: Instant,
-    reused: bool,
-    answered: bool,
-    sent: Sent,
-    write_failed: bool,
-    any_sent: bool,
-    item_out: bool,
-    any_item: bool,
-    pieces: usize,
-    has_reason: bool,
-    has_usage: bool,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum Phase {
-    Idle,
-    Connecting,
-    Waiting { half_head: bool },
-    Reading,
-    Refused { since: Instant, answer: Input },
-    Streaming(Stream),
-    Pausing { until: Instant, failure: Outcome, retry_after: Option<Duration> },
-    Over,
-}
-
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Stream {
-    head: Instant,
-    /// The last byte, or the consumer's return (STR-2, STR-3)
-    quiet_since: Instant,
-    /// The last event that extended the answer, or the consumer's return from it
-    content: Option<Instant>,
-    content_out: bool,
-    /// The completion marker, or the last content behind it
-    marked: Option<Instant>,
-    /// One JSON answer in place of a stream
-    is_unary: bool,
-    begun: Option<Begun>,
-}
-
-/// A piece of the answer whose event has not ended
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Begun {
-    Half,
-    WithoutLineEnd,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Sent {
-    Nothing,
-    Part,
-    All,
 }
 
 /// Whether a failure allows another attempt (RTY-1)
@@ -104,24 +43,7 @@ const AT_ONCE: Retry = Retry::After(None);
 impl<'c> Model<'c> {
     /// A call that has not begun, and which rule the model gets wrong
     pub fn new(case: &'c Case, mutation: Option<Mutation>) -> Self {
-        let state = State {
-            now: BEGAN,
-            began: BEGAN,
-            phase: Phase::Idle,
-            attempts: 0,
-            link: 0,
-            attempt_began: BEGAN,
-            reused: false,
-            answered: false,
-            sent: Sent::Nothing,
-            write_failed: false,
-            any_sent: false,
-            item_out: false,
-            any_item: false,
-            pieces: 0,
-            has_reason: false,
-            has_usage: false,
-        };
+        let state = State::default();
         Self { case, mutation, state, seen: Vec::new(), hint: None }
     }
 
@@ -142,68 +64,7 @@ impl<'c> Model<'c> {
 
     /// The state with its instants counted from now: equal states have equal futures
     pub fn state(&self) -> State {
-        let by = self.state.now - BEGAN;
-        let back = |at: &mut Instant| *at = Instant::from_nanos(at.as_nanos() - by.as_nanos() as u64);
-        let mut state = self.state.clone();
-        let State { now, began, attempt_began, .. } = &mut state;
-        [now, began, attempt_began].into_iter().for_each(back);
-        match &mut state.phase {
-            Phase::Refused { since, .. } => back(since),
-            Phase::Pausing { until, .. } => back(until),
-            Phase::Streaming(stream) => {
-                [&mut stream.head, &mut stream.quiet_since].into_iter().for_each(back);
-                [&mut stream.content, &mut stream.marked].into_iter().flatten().for_each(back);
-            }
-            Phase::Idle | Phase::Connecting | Phase::Waiting { .. } | Phase::Reading | Phase::Over => {}
-        }
-        state
-    }
-
-    /// Whether `input` can happen now: to the driver by its contract, and on the wire
-    pub fn allows(&self, input: Input) -> bool {
-        use Input::*;
-        let state = &self.state;
-        let deadline = self.deadline().map(|(at, _)| at);
-        let reads = self.is_open() && !state.item_out;
-        let (is_waiting, half_head) = match state.phase {
-            Phase::Waiting { half_head } => (true, half_head),
-            _ => (false, false),
-        };
-        let (begun, reads_body) = match &state.phase {
-            Phase::Streaming(stream) if !stream.is_unary => (Some(stream.begun), false),
-            Phase::Streaming(_) | Phase::Reading => (None, reads),
-            _ => (None, false),
-        };
-        let between_events = reads && begun == Some(None);
-        match input {
-            _ if state.phase == Phase::Over => false,
-            Start | StartLate => state.phase == Phase::Idle,
-            Cancel => true,
-            _ if state.phase == Phase::Idle => false,
-            Taken | ConsumerFails => state.item_out,
-            Tick => deadline.is_none_or(|at| state.now + TICK < at),
-            Oversleep => deadline.is_some_and(|at| at > state.now),
-            Elapse => deadline.is_some(),
-            Connected | Refused => state.phase == Phase::Connecting,
-            Reused => state.phase == Phase::Connecting && state.link == 1,
-            SentPart => self.writes() && state.sent == Sent::Nothing,
-            SentAll | WriteFails => self.writes(),
-            StreamHead => reads && is_waiting && self.case.shape == Shape::Stream,
-            Interim | HalfHead | UnaryHead | Busy | BusyHead | Limited | LimitedLong | Bad | BusyFinal
-            | BadAgain | Quota => reads && is_waiting && !half_head,
-            Body if matches!(state.phase, Phase::Refused { .. }) => reads,
-            Body | BodyOverload | BodyNotJson => reads_body,
-            RestDelta => reads && begun == Some(Some(Begun::Half)),
-            LineEnd => reads && begun == Some(Some(Begun::WithoutLineEnd)),
-            Marker | MarkerAndEnd => between_events && self.case.dialect != Dialect::Ollama,
-            Usage => between_events && matches!(self.case.dialect, Dialect::OpenAiChat | Dialect::Gemini),
-            Sentinel => between_events && self.case.dialect != Dialect::Gemini,
-            Delta | HalfDelta | OpenDelta | Comment | DeltaToEnd | Overload | Invalid | NotJson => {
-                between_events
-            }
-            BodyEnd => reads && begun.is_some() && self.case.framing == Framing::Chunked,
-            Eof | Reset => reads,
-        }
+        self.state.from_now()
     }
 
     /// When `input` would happen
@@ -222,8 +83,11 @@ impl<'c> Model<'c> {
     pub fn step(&mut self, input: Input, hint: Option<Instant>) -> Vec<Seen> {
         self.hint = hint;
         self.state.now = self.time_of(input);
-        self.happen(input);
-        if !self.is_over() {
+        let was_over = self.is_over();
+        if !was_over {
+            self.happen(input);
+        }
+        if was_over || !self.is_over() {
             let io = self.is_open().then(|| (self.state.link, !self.state.item_out, self.writes()));
             self.seen.push(Seen::Wait(Waiting { deadline: self.deadline(), io, taken: self.state.item_out }));
         }
@@ -238,12 +102,12 @@ impl<'c> Model<'c> {
         self.mutation == Some(mutation)
     }
 
-    fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         use Phase::{Reading, Refused, Streaming, Waiting};
         matches!(self.state.phase, Waiting { .. } | Reading | Refused { .. } | Streaming(_))
     }
 
-    fn writes(&self) -> bool {
+    pub(crate) fn writes(&self) -> bool {
         self.is_open() && self.state.sent != Sent::All && !self.state.write_failed
     }
 
@@ -295,7 +159,7 @@ impl<'c> Model<'c> {
         }
     }
 
-    fn deadline(&self) -> Option<(Instant, Timer)> {
+    pub(crate) fn deadline(&self) -> Option<(Instant, Timer)> {
         if let Phase::Pausing { until, .. } = self.state.phase {
             return Some((until, Timer::Backoff));
         }
@@ -334,7 +198,7 @@ impl<'c> Model<'c> {
             _ if self.state.reused && self.state.sent == Sent::Nothing && !self.state.answered => {
                 self.replace()
             }
-            Eof | Reset => self.lose(input == Reset),
+            Eof | Cut | Reset => self.lose(input),
             _ => {
                 self.state.answered = true;
                 if let Some(stream) = self.stream() {
@@ -369,6 +233,9 @@ impl<'c> Model<'c> {
                 }
             }
             Body if matches!(self.state.phase, Phase::Refused { .. }) => self.refuse(true),
+            Body | BodyOverload | BodyNotJson if self.config().max_body_bytes() < BODY_BYTES => {
+                self.fail(Outcome::Protocol, Retry::Never, Mode::Abort);
+            }
             Body => {
                 (self.state.pieces, self.state.has_reason, self.state.has_usage) = (1, true, true);
                 if self.case.shape == Shape::Stream {
@@ -387,19 +254,21 @@ impl<'c> Model<'c> {
             DeltaToEnd => {
                 self.delta();
                 if self.case.dialect != Dialect::Ollama {
-                    self.marker();
+                    self.marker(true);
                 }
                 let last = if self.case.dialect == Dialect::Gemini { BodyEnd } else { Sentinel };
-                if !self.is_over() {
-                    self.read(last);
-                }
+                self.read(last);
             }
-            Marker => self.marker(),
+            TwoDeltas => {
+                self.delta();
+                self.delta();
+            }
+            Marker | LengthMarker => {
+                self.marker(input == Marker);
+            }
             MarkerAndEnd => {
-                self.marker();
-                if !self.is_over() {
-                    self.end_body();
-                }
+                self.marker(true);
+                self.end_body(self.kept());
             }
             Usage => self.state.has_usage = true,
             Sentinel => self.sentinel(),
@@ -409,7 +278,8 @@ impl<'c> Model<'c> {
             }
             NotJson if self.is_marked() => {}
             NotJson => self.fail(Outcome::Protocol, Retry::Never, Mode::Abort),
-            BodyEnd => self.end_body(),
+            BodyEnd => self.end_body(self.kept()),
+            BodyEndAndMore => self.end_body(Mode::Abort),
             _ => {}
         }
     }
@@ -424,7 +294,7 @@ impl<'c> Model<'c> {
     fn attempt(&mut self) {
         self.state.attempts += 1;
         self.state.attempt_began = self.state.now;
-        (self.state.has_reason, self.state.has_usage) = (false, false);
+        (self.state.has_reason, self.state.is_incomplete, self.state.has_usage) = (false, false, false);
         self.connect();
     }
 
@@ -443,10 +313,11 @@ impl<'c> Model<'c> {
     }
 
     /// The connection ended or broke
-    fn lose(&mut self, broke: bool) {
+    fn lose(&mut self, how: Input) {
         let state = &self.state;
         let stage = if state.write_failed { Stage::Write } else { Stage::Read };
-        let cut = if broke { Outcome::Transport(Stage::Read) } else { Outcome::TruncatedInBody };
+        let cut =
+            if how == Input::Reset { Outcome::Transport(Stage::Read) } else { Outcome::TruncatedInBody };
         match &state.phase {
             Phase::Waiting { .. } if state.reused && !state.answered && self.may_retry() => {
                 self.close(Mode::Abort);
@@ -455,9 +326,13 @@ impl<'c> Model<'c> {
             Phase::Waiting { .. } => self.fail(Outcome::Transport(stage), AT_ONCE, Mode::Abort),
             Phase::Refused { .. } => self.refuse(false),
             Phase::Streaming(stream)
-                if !broke && !stream.is_unary && self.case.framing == Framing::UntilEof =>
+                if how != Input::Reset && !stream.is_unary && self.case.framing == Framing::UntilEof =>
             {
-                self.end_body()
+                if how == Input::Cut {
+                    // What nobody has ended is not taken (STR-9).
+                    self.stream().expect("a stream").begun = None;
+                }
+                self.end_body(Mode::Abort);
             }
             Phase::Streaming(_) if self.is_marked() && !self.is(Mutation::ResetBeatsMarker) => {
                 self.complete(Mode::Abort);
@@ -503,9 +378,9 @@ impl<'c> Model<'c> {
         self.seen.push(item);
     }
 
-    fn marker(&mut self) {
+    fn marker(&mut self, is_whole: bool) {
         let now = self.state.now;
-        self.state.has_reason = true;
+        (self.state.has_reason, self.state.is_incomplete) = (true, !is_whole);
         let stream = self.stream().expect("a stream");
         if stream.marked.is_none() {
             stream.marked = Some(now);
@@ -523,17 +398,16 @@ impl<'c> Model<'c> {
     }
 
     /// The body ended properly (STR-5, STR-9)
-    fn end_body(&mut self) {
+    fn end_body(&mut self, mode: Mode) {
         if self.stream().expect("a stream").begun == Some(Begun::WithoutLineEnd) {
             self.delta();
         }
-        let kept = self.kept();
         if self.is_marked() {
-            self.complete(kept);
+            self.complete(mode);
         } else if self.state.pieces == 0 {
-            self.fail(Outcome::Empty, AT_ONCE, kept);
+            self.fail(Outcome::Empty, AT_ONCE, mode);
         } else {
-            self.fail(Outcome::TruncatedAtEnd, AT_ONCE, kept);
+            self.fail(Outcome::TruncatedAtEnd, AT_ONCE, mode);
         }
     }
 
@@ -591,7 +465,7 @@ impl<'c> Model<'c> {
     fn complete(&mut self, mode: Mode) {
         let may_be_used = self.case.framing == Framing::Chunked && self.state.sent == Sent::All;
         self.close(if mode == Mode::Finish && !may_be_used { Mode::Abort } else { mode });
-        self.end(Outcome::Completed, None);
+        self.end(if self.state.is_incomplete { Outcome::Incomplete } else { Outcome::Completed }, None);
     }
 
     /// An attempt failed: a pause and another one, or the end (RTY-1 to RTY-4)
@@ -650,6 +524,7 @@ impl<'c> Model<'c> {
     fn end(&mut self, result: Outcome, retry_after: Option<Duration>) {
         let state = &mut self.state;
         state.phase = Phase::Over;
+        state.item_out = false;
         let billing = match (state.any_item, state.any_sent) {
             (true, _) => Billing::Delivered,
             (false, true) => Billing::MaybeBilled,
@@ -657,7 +532,7 @@ impl<'c> Model<'c> {
         };
         self.seen.push(Seen::Done(Ended {
             result,
-            billing: (result != Outcome::Completed).then_some(billing),
+            billing: (!matches!(result, Outcome::Completed | Outcome::Incomplete)).then_some(billing),
             retry_after,
             attempts: state.attempts,
             pieces: state.pieces,

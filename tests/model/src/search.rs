@@ -6,8 +6,9 @@ use std::fmt;
 use steadfast::call::{Request, Timer};
 use steadfast::time::Instant;
 
-use crate::model::{Model, State};
+use crate::model::Model;
 use crate::mutation::Mutation;
+use crate::state::State;
 use crate::subject::Subject;
 use crate::terms::{BEGAN, Case, Input, Seen};
 
@@ -27,7 +28,7 @@ pub struct Search<'c> {
     behind: HashMap<(State, usize), u64>,
     path: Vec<(Instant, Input)>,
     seen: Vec<Seen>,
-    steps: u64,
+    compared: u64,
 }
 
 /// What a search went through
@@ -40,7 +41,7 @@ pub struct Report {
     /// States of the model, each with the number of events left
     pub states: usize,
     /// Events after which call and model were compared
-    pub steps: u64,
+    pub compared: u64,
 }
 
 /// A sequence of events after which the call did what the model did not
@@ -62,7 +63,7 @@ impl<'c> Search<'c> {
             behind: HashMap::new(),
             path: Vec::new(),
             seen: Vec::new(),
-            steps: 0,
+            compared: 0,
         }
     }
 
@@ -71,18 +72,22 @@ impl<'c> Search<'c> {
     /// Errors: the first [`Difference`] in order of the alphabet.
     pub fn exhaust(&mut self, k: usize) -> Result<Report, Difference> {
         self.behind.clear();
-        self.steps = 0;
+        self.compared = 0;
         let model = Model::new(self.case, self.mutation);
         let sequences = self.extend(&model, None, k)?;
-        Ok(Report { k, sequences, states: self.behind.len(), steps: self.steps })
+        Ok(Report { k, sequences, states: self.behind.len(), compared: self.compared })
     }
 
-    /// Goes through every sequence of up to 1, 2, and so on to `k` events
+    /// How many events were compared in the latest search
+    pub fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    /// As [`Search::exhaust`], and where that finds a difference looks for the shortest one
     ///
     /// Errors: the shortest [`Difference`].
     pub fn deepen(&mut self, k: usize) -> Result<Report, Difference> {
-        (1..k).try_for_each(|k| self.exhaust(k).map(drop))?;
-        self.exhaust(k)
+        self.exhaust(k).map_err(|found| (1..k).find_map(|k| self.exhaust(k).err()).unwrap_or(found))
     }
 
     /// Takes `walks` random sequences of up to `length` events, each for itself
@@ -90,7 +95,7 @@ impl<'c> Search<'c> {
     /// Errors: the first [`Difference`].
     pub fn walk(&mut self, seed: u64, walks: u64, length: usize) -> Result<Report, Difference> {
         let mut rng = fastrand::Rng::with_seed(seed);
-        self.steps = 0;
+        self.compared = 0;
         for _ in 0..walks {
             self.path.clear();
             let mut model = Model::new(self.case, self.mutation);
@@ -103,7 +108,7 @@ impl<'c> Search<'c> {
             }
         }
         self.path.clear();
-        Ok(Report { k: length, sequences: walks, states: 0, steps: self.steps })
+        Ok(Report { k: length, sequences: walks, states: 0, compared: self.compared })
     }
 
     fn allowed<'s>(&'s self, model: &Model<'c>) -> impl Iterator<Item = Input> + use<'s, 'c> {
@@ -118,8 +123,12 @@ impl<'c> Search<'c> {
         mut subject: Option<Subject<'c>>,
         left: usize,
     ) -> Result<u64, Difference> {
-        if left == 0 || model.is_over() {
+        if left == 0 {
             return Ok(1);
+        }
+        if let (true, Some(mut subject)) = (model.is_over(), subject.take()) {
+            // Whatever is told now, nothing more comes of it (INV-2).
+            return self.check(model, &mut subject, Input::Cancel).map(|_| 1);
         }
         let key = (model.state(), left);
         if let Some(behind) = self.behind.get(&key) {
@@ -155,7 +164,7 @@ impl<'c> Search<'c> {
         subject: &mut Subject<'c>,
         input: Input,
     ) -> Result<Model<'c>, Difference> {
-        self.steps += 1;
+        self.compared += 1;
         self.seen.clear();
         subject.step(model.time_of(input), input, &mut self.seen);
         let mut next = model.clone();

@@ -50,7 +50,9 @@ impl<'c> Subject<'c> {
             return self.feed(now, event, seen);
         };
         let event = match input {
-            Tick | Oversleep => return take_steps(self.call.drain(), &mut self.link, &mut self.server, seen),
+            Tick | Oversleep => {
+                return take_steps(self.call.drain(), false, &mut self.link, &mut self.server, seen);
+            }
             Start | StartLate => Event::Start,
             Cancel => Event::Cancel,
             Taken => Event::Taken,
@@ -63,6 +65,7 @@ impl<'c> Subject<'c> {
             SentAll => Event::Sent(link, self.call.outgoing(link).iter().map(|part| part.len()).sum()),
             WriteFails => Event::Failed(link, failure(Stage::Write, FailureKind::Reset)),
             Eof => Event::Eof(link, PeerEnded::Clean),
+            Cut => Event::Eof(link, PeerEnded::WithoutCloseNotify),
             Reset => Event::Failed(link, failure(Stage::Read, FailureKind::Reset)),
             _ => {
                 let bytes = self.server.say(self.case, input);
@@ -73,15 +76,21 @@ impl<'c> Subject<'c> {
     }
 
     fn feed(&mut self, now: Instant, event: Event<'_, Call>, seen: &mut Vec<Seen>) {
+        let item = |last: Option<&Seen>| matches!(last, Some(Seen::Delta | Seen::Finished));
         match self.call.handle(now, event) {
-            Ok(drain) => take_steps(drain, &mut self.link, &mut self.server, seen),
+            Ok(drain) => take_steps(drain, self.case.drops, &mut self.link, &mut self.server, seen),
             Err(misuse) => seen.push(Seen::Other(misuse.to_string())),
+        }
+        while self.case.drops && item(seen.last()) {
+            take_steps(self.call.drain(), true, &mut self.link, &mut self.server, seen);
         }
     }
 }
 
+/// Takes all steps, or those up to the first item
 fn take_steps(
     mut drain: Drain<'_, Call>,
+    to_item: bool,
     open: &mut Option<AttemptId>,
     server: &mut Server,
     seen: &mut Vec<Seen>,
@@ -110,6 +119,9 @@ fn take_steps(
             }
             Step::Done(done) => return seen.push(Seen::Done(ended(&done))),
         });
+        if to_item && matches!(seen.last(), Some(Seen::Delta | Seen::Finished)) {
+            return;
+        }
     }
     seen.push(Seen::Other(format!("more than {MAX_STEPS} steps")));
 }
@@ -120,7 +132,7 @@ fn ended(done: &outcome::Outcome) -> Ended {
     Ended {
         result: match &done.result {
             Ok(completion) if completion.ending == outcome::Ending::Completed => Outcome::Completed,
-            Ok(_) => Outcome::Other("incomplete"),
+            Ok(_) => Outcome::Incomplete,
             Err(error) => kind(&error.kind),
         },
         billing: error.map(|error| error.billing),

@@ -72,6 +72,8 @@ pub enum Input {
     BodyNotJson,
     /// A piece of the answer
     Delta,
+    /// Two pieces of the answer, in one read
+    TwoDeltas,
     /// The first half of a piece of the answer
     HalfDelta,
     /// The other half
@@ -84,6 +86,8 @@ pub enum Input {
     Comment,
     /// The completion marker
     Marker,
+    /// A completion marker that says that the answer was cut at its length
+    LengthMarker,
     /// What the provider counted
     Usage,
     /// The sentinel
@@ -100,8 +104,12 @@ pub enum Input {
     NotJson,
     /// The proper end of the body
     BodyEnd,
+    /// The proper end of the body, and bytes behind it
+    BodyEndAndMore,
     /// The peer ends the connection
     Eof,
+    /// The peer ends the connection, and TLS is not ended before it
+    Cut,
     /// The connection breaks
     Reset,
 }
@@ -117,6 +125,9 @@ pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(3);
 
 /// The `Retry-After` of [`Input::LimitedLong`]
 pub(crate) const RETRY_AFTER_LONG: Duration = Duration::from_secs(5000);
+
+/// The length of every unary body, filled up with blanks
+pub(crate) const BODY_BYTES: usize = 256;
 
 /// When every call is made; far from the origin of time, so that nothing leans on that
 pub(crate) const BEGAN: Instant = Instant::from_nanos(1_000_000_000_000_000);
@@ -143,6 +154,8 @@ pub struct Case {
     pub framing: Framing,
     /// Whether more than one attempt may be made
     pub retries: Retries,
+    /// Whether the driver drops its `Drain` at each item and goes on with another
+    pub drops: bool,
     /// The bounds
     pub config: RequestConfig,
     /// What can happen
@@ -150,22 +163,34 @@ pub struct Case {
 }
 
 impl Case {
-    /// A case with the bounds that all cases share, and `overrides` merged over them
-    ///
-    /// # Panics
-    ///
-    /// Where a bound is out of its range: cases are written by hand.
-    pub fn new(name: &'static str, dialect: Dialect, shape: Shape, overrides: &Overrides) -> Self {
-        let shared = Overrides::new()
+    /// A call for a stream
+    pub(crate) fn stream(name: &'static str, dialect: Dialect, alphabet: &[&[Input]]) -> Self {
+        Self::new(name, dialect, Shape::Stream, alphabet)
+    }
+
+    /// A unary call
+    pub(crate) fn unary(name: &'static str, alphabet: &[&[Input]]) -> Self {
+        Self::new(name, Dialect::OpenAiChat, Shape::Unary, alphabet)
+    }
+
+    fn new(name: &'static str, dialect: Dialect, shape: Shape, alphabet: &[&[Input]]) -> Self {
+        let bounds = Overrides::new()
             .connect_timeout(10.0)
             .request_timeout(30.0)
             .stream_idle_timeout(7.0)
             .total_deadline(100.0)
             .after_marker(2.0)
             .max_attempts(2);
-        let config = RequestConfig::default().with(&shared.merge(overrides)).expect("bounds in range");
-        let (framing, retries) = (Framing::Chunked, Retries::Allowed);
-        Self { name, dialect, shape, framing, retries, config, alphabet: Vec::new() }
+        let (framing, retries, drops) = (Framing::Chunked, Retries::Allowed, false);
+        let config = RequestConfig::default();
+        let alphabet = alphabet.concat();
+        Self { name, dialect, shape, framing, retries, drops, config, alphabet }.bounds(&bounds)
+    }
+
+    /// With other bounds than those that all cases share
+    pub(crate) fn bounds(self, bounds: &Overrides) -> Self {
+        let config = self.config.with(bounds).expect("bounds that are written here are in range");
+        Self { config, ..self }
     }
 }
 
@@ -234,6 +259,8 @@ pub struct Ended {
 pub enum Outcome {
     /// The answer is whole
     Completed,
+    /// The provider stopped early
+    Incomplete,
     /// A wait reached its bound
     Timeout {
         /// Which one

@@ -3,10 +3,7 @@
 use serde_json::{Value, json};
 use steadfast::dialect::Dialect;
 
-use crate::terms::{Case, Framing, Input};
-
-/// The length of every unary body, filled up with blanks
-const BODY_BYTES: usize = 256;
+use crate::terms::{BODY_BYTES, Case, Framing, Input};
 
 /// What one server has said on one connection, so that it goes on as a server would
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,8 +29,8 @@ impl Server {
                     Framing::Chunked => "transfer-encoding: chunked\r\n",
                     Framing::UntilEof => "",
                 };
-                let kind = if case.dialect == Dialect::Ollama { "x-ndjson" } else { "event-stream" };
-                let kind = if kind == "x-ndjson" { "application/x-ndjson" } else { "text/event-stream" };
+                let is_ndjson = case.dialect == Dialect::Ollama;
+                let kind = if is_ndjson { "application/x-ndjson" } else { "text/event-stream" };
                 let whole = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\n{framing}\r\n");
                 let (first, rest) = whole.split_at(22);
                 match (input, std::mem::replace(&mut self.half_head, input == HalfHead)) {
@@ -65,6 +62,7 @@ impl Server {
             BodyOverload => padded(&overload(case.dialect).to_string()),
             BodyNotJson => padded("never"),
             BodyEnd => "0\r\n\r\n".to_owned(),
+            BodyEndAndMore => "0\r\n\r\nHTTP/1.1 ".to_owned(),
             _ => {
                 let mut text = self.stream(case.dialect, input);
                 if case.framing == Framing::Chunked {
@@ -84,6 +82,7 @@ impl Server {
         use Input::*;
         match input {
             Delta => self.delta(dialect),
+            TwoDeltas => self.delta(dialect) + &self.delta(dialect),
             HalfDelta => {
                 let whole = self.delta(dialect);
                 whole[..whole.len() - 12].to_owned()
@@ -97,12 +96,12 @@ impl Server {
             LineEnd => "\n\n".to_owned(),
             Comment if dialect == Dialect::Ollama => "\n".to_owned(),
             Comment => ": here\n\n".to_owned(),
-            Marker | MarkerAndEnd => self.marker(dialect),
+            Marker | MarkerAndEnd => self.marker(dialect, true),
+            LengthMarker => self.marker(dialect, false),
             DeltaToEnd => {
-                let end = if dialect == Dialect::Ollama { String::new() } else { String::from("marker") };
                 let mut text = self.delta(dialect);
-                if !end.is_empty() {
-                    text += &self.marker(dialect);
+                if dialect != Dialect::Ollama {
+                    text += &self.marker(dialect, true);
                 }
                 text + &sentinel(dialect)
             }
@@ -148,7 +147,8 @@ impl Server {
         }
     }
 
-    fn marker(&mut self, dialect: Dialect) -> String {
+    fn marker(&mut self, dialect: Dialect, is_whole: bool) -> String {
+        let word = |whole, cut| if is_whole { whole } else { cut };
         let closes_block = std::mem::replace(&mut self.block_open, false);
         match dialect {
             Dialect::Anthropic => {
@@ -158,11 +158,16 @@ impl Server {
                 }
                 text + &event(
                     dialect,
-                    &json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}),
+                    &json!({"type": "message_delta", "delta": {"stop_reason": word("end_turn", "max_tokens")}}),
                 )
             }
-            Dialect::Gemini => event(dialect, &json!({"candidates": [{"finishReason": "STOP"}]})),
-            _ => event(dialect, &json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})),
+            Dialect::Gemini => {
+                event(dialect, &json!({"candidates": [{"finishReason": word("STOP", "MAX_TOKENS")}]}))
+            }
+            _ => event(
+                dialect,
+                &json!({"choices": [{"index": 0, "delta": {}, "finish_reason": word("stop", "length")}]}),
+            ),
         }
     }
 }
