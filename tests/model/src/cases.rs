@@ -102,5 +102,6 @@ fn drivers() -> Vec<Case> {
     vec![
         Case { framing: Framing::UntilEof, ..Case::stream("until the end", OpenAiChat, until_eof) },
         Case { drops: true, ..Case::stream("dropped drains", OpenAiChat, &[ALWAYS, BODY, TOGETHER]) },
+        Case { drops: true, ..Case::stream("dropped in events", Gemini, &[ALWAYS, BODY, TOGETHER]) },
     ]
 }

@@ -47,6 +47,7 @@ impl Model<'_> {
             Marker | LengthMarker | MarkerAndEnd => between_events && self.case.dialect != Dialect::Ollama,
             Usage => between_events && matches!(self.case.dialect, Dialect::OpenAiChat | Dialect::Gemini),
             Sentinel => between_events && self.case.dialect != Dialect::Gemini,
+            TwoDeltas if self.case.dialect == Dialect::Gemini => between_events && !self.is_marked(),
             Delta | TwoDeltas | HalfDelta | OpenDelta | Comment | DeltaToEnd | Overload | Invalid
             | NotJson => between_events,
             BodyEnd | BodyEndAndMore => reads && begun.is_some() && self.case.framing == Framing::Chunked,

@@ -118,7 +118,7 @@ impl<'c> Model<'c> {
         }
     }
 
-    fn is_marked(&self) -> bool {
+    pub(crate) fn is_marked(&self) -> bool {
         matches!(&self.state.phase, Phase::Streaming(stream) if stream.marked.is_some())
     }
 
@@ -192,7 +192,7 @@ impl<'c> Model<'c> {
             Refused => self.fail(Outcome::Transport(Stage::Connect), AT_ONCE, Mode::Abort),
             SentPart | SentAll => {
                 self.state.sent = if input == SentAll { Sent::All } else { Sent::Part };
-                self.state.any_sent = true;
+                self.state.any_sent = !self.is(Mutation::SentIsFree);
             }
             WriteFails => self.state.write_failed = true,
             _ if self.state.reused && self.state.sent == Sent::Nothing && !self.state.answered => {
@@ -201,8 +201,11 @@ impl<'c> Model<'c> {
             Eof | Cut | Reset => self.lose(input),
             _ => {
                 self.state.answered = true;
+                let is_silence = input == Comment && self.is(Mutation::CommentsAreSilence);
+                let extends = input == Comment && self.is(Mutation::CommentsExtendMarker);
                 if let Some(stream) = self.stream() {
-                    stream.quiet_since = now;
+                    stream.quiet_since = if is_silence { stream.quiet_since } else { now };
+                    stream.marked = if extends { stream.marked.map(|_| now) } else { stream.marked };
                 }
                 self.read(input);
             }
@@ -272,6 +275,7 @@ impl<'c> Model<'c> {
             }
             Usage => self.state.has_usage = true,
             Sentinel => self.sentinel(),
+            Overload | Invalid if self.is_marked() && self.is(Mutation::MarkerBeatsError) => {}
             Overload | Invalid => {
                 let again = input == Overload && !self.is_marked();
                 self.fail(Outcome::InBand, if again { AT_ONCE } else { Retry::Never }, Mode::Abort);
@@ -309,6 +313,7 @@ impl<'c> Model<'c> {
     /// RTY-6: what an earlier call left is replaced, and where nobody has seen the request at no cost
     fn replace(&mut self) {
         self.close(Mode::Abort);
+        self.state.attempts += u32::from(self.is(Mutation::ReplacementCosts));
         self.connect();
     }
 
@@ -399,7 +404,9 @@ impl<'c> Model<'c> {
 
     /// The body ended properly (STR-5, STR-9)
     fn end_body(&mut self, mode: Mode) {
-        if self.stream().expect("a stream").begun == Some(Begun::WithoutLineEnd) {
+        if self.stream().expect("a stream").begun == Some(Begun::WithoutLineEnd)
+            && !self.is(Mutation::TailLost)
+        {
             self.delta();
         }
         if self.is_marked() {
@@ -415,7 +422,8 @@ impl<'c> Model<'c> {
     fn kept(&self) -> Mode {
         let by_eof = self.case.framing == Framing::UntilEof
             && matches!(&self.state.phase, Phase::Streaming(stream) if !stream.is_unary);
-        if by_eof || self.state.sent != Sent::All { Mode::Abort } else { Mode::Keep }
+        let unsent = self.state.sent != Sent::All && !self.is(Mutation::KeptUnsent);
+        if by_eof || unsent { Mode::Abort } else { Mode::Keep }
     }
 
     /// The first of the clocks that are due ends what it watches
@@ -427,7 +435,9 @@ impl<'c> Model<'c> {
                 _ => self.attempt(),
             };
         }
-        if matches!(self.state.phase, Phase::Refused { .. }) && !self.is(Mutation::TimeoutBeatsStatus) {
+        if matches!(self.state.phase, Phase::Refused { .. })
+            && !(self.is(Mutation::TimeoutBeatsStatus) && timer.breach().is_some())
+        {
             return self.refuse(false);
         }
         if self.is_marked() {
@@ -477,7 +487,7 @@ impl<'c> Model<'c> {
         };
         let too_long =
             asked.is_some_and(|asked| self.config().max_retry_after().limit().is_some_and(|max| asked > max));
-        if retry != Retry::Never && !too_long && self.may_retry() {
+        if retry != Retry::Never && (!too_long || self.is(Mutation::WaitsAsLongAsAsked)) && self.may_retry() {
             let (now, left) = (self.state.now, self.left());
             let least = asked.unwrap_or_default();
             let jitter =
@@ -486,9 +496,10 @@ impl<'c> Model<'c> {
             let most = least + if asked.is_some() { jitter.min(room) } else { jitter };
             let within = |at: &Instant| *at >= now + least && *at <= now + most;
             let fits = |at: &Instant| left.is_none_or(|left| *at < now + left);
-            let may_not_fit = left.is_some_and(|left| most >= left);
-            let until = self.hint.filter(within).or((!may_not_fit).then_some(now + least));
-            if let Some(until) = until.filter(|at| fits(at) || self.is(Mutation::SleepsPastDeadline)) {
+            let sleeps_past = self.is(Mutation::SleepsPastDeadline);
+            let must_fit = left.is_none_or(|left| most < left) || sleeps_past;
+            let until = self.hint.filter(within).or(must_fit.then_some(now + least));
+            if let Some(until) = until.filter(|at| fits(at) || sleeps_past) {
                 self.state.phase = Phase::Pausing { until, failure: outcome, retry_after: asked };
                 return;
             }
@@ -503,11 +514,9 @@ impl<'c> Model<'c> {
             Retries::UnlessBilled => !state.any_sent,
             Retries::Never => false,
         };
+        let most = self.config().max_attempts().get() + u32::from(self.is(Mutation::OneAttemptMore));
         let gate = state.pieces == 0 || self.is(Mutation::RetriesAfterDelivery);
-        may_bill_twice
-            && gate
-            && state.attempts < self.config().max_attempts().get()
-            && self.left() != Some(Duration::ZERO)
+        may_bill_twice && gate && state.attempts < most && self.left() != Some(Duration::ZERO)
     }
 
     /// What is left of the time in which an attempt may start

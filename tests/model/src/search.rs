@@ -105,6 +105,10 @@ impl<'c> Search<'c> {
                 let Some(input) = rng.choice(allowed) else { break };
                 model = self.check(&model, &mut subject, input)?;
                 self.path.push((model.now(), input));
+                if model.is_over() {
+                    self.check(&model, &mut subject, Input::Cancel)?;
+                    break;
+                }
             }
         }
         self.path.clear();

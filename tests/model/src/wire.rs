@@ -82,6 +82,11 @@ impl Server {
         use Input::*;
         match input {
             Delta => self.delta(dialect),
+            // In one event, so that a driver can drop its `Drain` in the middle of it.
+            TwoDeltas if dialect == Dialect::Gemini => {
+                let parts = json!([{"text": "x"}, {"text": "x"}]);
+                event(dialect, &json!({"candidates": [{"content": {"parts": parts}}]}))
+            }
             TwoDeltas => self.delta(dialect) + &self.delta(dialect),
             HalfDelta => {
                 let whole = self.delta(dialect);
