@@ -18,6 +18,10 @@
 //! | `run` | all cases, on several threads |
 
 #![forbid(unsafe_code)]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "a rule names the inputs and the states that it is about"
+)]
 
 mod cases;
 mod legal;

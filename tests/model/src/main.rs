@@ -1,6 +1,6 @@
 //! Checks every sequence of up to `k` events, then random longer ones, and prints what it went through.
 //!
-//! `cargo run --release -p steadfast-model -- K THREADS`; 13 and 2 where they are not given.
+//! `cargo run --release -p steadfast-model -- K THREADS`; 12 and 2 where they are not given.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -12,7 +12,7 @@ const WALKS: (u64, usize, u64) = (20_000, 40, 1);
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1).map_while(|argument| argument.parse::<usize>().ok());
-    let (k, threads) = (arguments.next().unwrap_or(13), arguments.next().unwrap_or(2));
+    let (k, threads) = (arguments.next().unwrap_or(12), arguments.next().unwrap_or(2));
     let began = Instant::now();
     let all = exhaust(k, threads);
     for (name, report) in &all.reports {

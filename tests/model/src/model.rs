@@ -52,11 +52,6 @@ impl<'c> Model<'c> {
         self.state.now
     }
 
-    /// The connection that was asked for last
-    pub fn link(&self) -> u32 {
-        self.state.link
-    }
-
     /// Whether the call is over
     pub fn is_over(&self) -> bool {
         self.state.phase == Phase::Over
@@ -64,7 +59,7 @@ impl<'c> Model<'c> {
 
     /// The state with its instants counted from now: equal states have equal futures
     pub fn state(&self) -> State {
-        self.state.from_now()
+        self.state.relative()
     }
 
     /// When `input` would happen
@@ -266,9 +261,7 @@ impl<'c> Model<'c> {
                 self.delta();
                 self.delta();
             }
-            Marker | LengthMarker => {
-                self.marker(input == Marker);
-            }
+            Marker | LengthMarker => self.marker(input == Marker),
             MarkerAndEnd => {
                 self.marker(true);
                 self.end_body(self.kept());

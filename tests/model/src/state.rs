@@ -72,7 +72,7 @@ pub(crate) enum Sent {
 
 impl State {
     /// The state with its instants counted from now: equal states have equal futures
-    pub(crate) fn from_now(&self) -> Self {
+    pub(crate) fn relative(&self) -> Self {
         let by = (self.now - BEGAN).as_nanos() as u64;
         let back = |at: &mut Instant| *at = Instant::from_nanos(at.as_nanos() - by);
         let mut state = self.clone();
