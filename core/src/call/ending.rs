@@ -56,9 +56,6 @@ impl Call {
         }
         match self.pause(&kind, &headers, retry_after) {
             Some(pause) => {
-                if !planted!(FailedTurnKept) {
-                    self.assembly = Default::default();
-                }
                 self.inner = Inner::Pausing(Pause {
                     began: self.now,
                     until: self.now + pause,

@@ -231,6 +231,10 @@ impl Call {
         if planted!(DeadlineRestartedPerAttempt) {
             self.began = self.now;
         }
+        // Not before: until there is another one, what came belongs to the failure that stands.
+        if !planted!(FailedTurnKept) {
+            self.assembly = Assembly::default();
+        }
         self.attempts_made += 1;
         self.begin_attempt(None);
     }
