@@ -14,6 +14,16 @@ use steadfast_smol::{
     Timeout, spawn, spawn_on, unblock,
 };
 
+/// No wait of these tests is meant to take so long
+const CAP: Duration = Duration::from_secs(30);
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    block_on(smol::future::or(future, async {
+        Timer::after(CAP).await;
+        panic!("no end in time")
+    }))
+}
+
 fn attempts(count: u32) -> Overrides {
     Overrides::new().max_attempts(count)
 }
@@ -141,7 +151,7 @@ fn cfg_5_a_call_goes_by_what_was_in_force_when_it_was_made() {
     .expect("in range");
     // A first poll in another scope, and one in none.
     let sent = smol::spawn(RequestConfig::scope(&bounds(0.1), sent).expect("in range"));
-    for outcome in block_on(async { [sent.await, streamed.outcome().await] }) {
+    for outcome in run(async { [sent.await, streamed.outcome().await] }) {
         let timeout = timeout(outcome);
         assert_eq!((timeout.phase, timeout.limit), (Phase::Request, Duration::from_millis(200)));
     }
@@ -153,7 +163,7 @@ fn cfg_5_a_call_begins_when_it_is_made() {
     let scope = Scope::new(&Overrides::new().total_deadline(0.2)).expect("in range");
     let client = client();
     let (sent, streamed) = scope.in_scope(|| (client.send(request(&url)), client.stream(request(&url))));
-    block_on(async {
+    run(async {
         // All of its time, and much more, passes before it is polled.
         Timer::after(Duration::from_secs(1)).await;
         for outcome in [sent.await, streamed.outcome().await] {

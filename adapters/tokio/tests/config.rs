@@ -21,6 +21,9 @@ fn runtimes() -> [Runtime; 3] {
     [current_thread(), multi_thread(1), multi_thread(4)]
 }
 
+/// No wait of these tests is meant to take so long
+const CAP: Duration = Duration::from_secs(30);
+
 fn current_thread() -> Runtime {
     Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
@@ -176,8 +179,9 @@ fn cfg_5_a_call_goes_by_what_was_in_force_when_it_was_made() {
         // A first poll in another scope, and one in none.
         let sent = RequestConfig::scope(&bounds(0.1), sent).expect("in range");
         let (sent, streamed) = runtime.block_on(async {
-            let sent = tokio::spawn(sent);
-            (sent.await.expect("a task"), streamed.outcome().await)
+            let sent = tokio::spawn(tokio::time::timeout(CAP, sent));
+            let sent = sent.await.expect("a task").expect("an end in time");
+            (sent, tokio::time::timeout(CAP, streamed.outcome()).await.expect("an end in time"))
         });
         for outcome in [sent, streamed] {
             let timeout = timeout(outcome);
