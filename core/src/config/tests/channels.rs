@@ -119,7 +119,8 @@ fn cfg_4_changes_of_several_threads_are_all_kept() {
                 for value in 1..=100 {
                     let mut overrides = Overrides::new();
                     overrides.set(field.name(), &value.to_string()).unwrap();
-                    RequestConfig::set_default_overrides(&overrides).unwrap();
+                    let before = RequestConfig::set_default_overrides(&overrides).unwrap();
+                    assert!(value == 1 || before.get(field) == (value - 1).to_string(), "{field} {value}");
                 }
             });
         }
