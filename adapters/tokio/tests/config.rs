@@ -73,8 +73,8 @@ fn cfg_3_spawned_tasks_and_threads_are_in_the_scope_of_whoever_spawns_them() {
             let mut set = JoinSet::new();
             set.spawn(Scope::current().wrap(async { in_force() }));
             assert_eq!(set.join_all().await, [7]);
-            let later = RequestConfig::scope(&attempts(8), async { spawn(async { in_force() }) });
-            assert_eq!(later.expect("in range").await.await.expect("a task"), 8);
+            let inner = RequestConfig::sync_scope(&attempts(8), || spawn(async { in_force() }));
+            assert_eq!(inner.expect("in range").await.expect("a task"), 8);
             assert_eq!(tokio::spawn(async { in_force() }).await.expect("a task"), 3, "tokio's own");
         });
         runtime.block_on(scoped.expect("in range"));

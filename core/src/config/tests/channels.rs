@@ -1,5 +1,7 @@
 //! The process default, what a call adds, and which channel wins.
 
+#![allow(clippy::disallowed_methods, reason = "the process default is one for all threads")]
+
 use std::collections::BTreeMap;
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;

@@ -1,5 +1,7 @@
 //! Scopes: around futures and closures, across threads, and when things go wrong.
 
+#![allow(clippy::disallowed_methods, reason = "a scope belongs to a thread, and can be taken to another")]
+
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
