@@ -23,6 +23,9 @@
 //! | [`porting`] | how to write a driver, by the example of the smallest one |
 //! | [`policies`] | what is done where the field differs, and why |
 //!
+//! A recorded body is told what it means by the same machine, in thirty lines: see
+//! `examples/decode_bytes.rs`, or the program's `steadfast decode`.
+//!
 //! # Driving a call
 //!
 //! A driver owns the clock and the connections. This one has both in memory; with a socket in place
@@ -95,6 +98,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+/// Whether a fault is planted at this place, to see whether a test finds it
+#[cfg(feature = "planted-faults")]
+macro_rules! planted {
+    ($fault:ident) => {
+        crate::planted::is(crate::planted::Fault::$fault)
+    };
+}
+
+/// No fault is planted anywhere
+#[cfg(not(feature = "planted-faults"))]
+macro_rules! planted {
+    ($fault:ident) => {
+        false
+    };
+}
+
 pub mod call;
 pub mod config;
 pub mod connect;
@@ -104,6 +123,8 @@ pub mod framing;
 pub mod http1;
 pub mod machine;
 pub mod outcome;
+#[cfg(feature = "planted-faults")]
+pub mod planted;
 #[doc = include_str!("policies.md")]
 pub mod policies {}
 pub mod pool;

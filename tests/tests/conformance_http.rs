@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use http::{HeaderMap, Method, Version};
 use serde::Deserialize;
-use steadfast::http1::{End, Http1Error, Incomplete, Limits, Part, ResponseDecoder, ResponseHead};
+use steadfast::http1::{End, FieldLine, Http1Error, Incomplete, Limits, Part, ResponseDecoder, ResponseHead};
 use steadfast_tests::shared;
 
 /// Cases below this many bytes are cut in two at every place
@@ -55,6 +55,8 @@ struct Interim {
 struct Decoded {
     interim: Vec<u16>,
     head: Option<ResponseHead>,
+    headers: Vec<FieldLine>,
+    trailers: Vec<FieldLine>,
     body: Vec<u8>,
     end: Result<End, Http1Error>,
     leftover: usize,
@@ -110,7 +112,8 @@ fn run(case: &Case, splits: &mut usize) -> Result<Decoded, String> {
 }
 
 fn decode(method: &Method, pieces: &[&[u8]]) -> Decoded {
-    let mut decoder = ResponseDecoder::new(method, Limits::default());
+    let mut decoder = ResponseDecoder::new(method, Limits::default()).keep_lines();
+    let (mut headers, mut trailers) = (Vec::new(), Vec::new());
     let (mut interim, mut head, mut body, mut end, mut leftover) = (Vec::new(), None, Vec::new(), None, 0);
     for mut piece in pieces.iter().copied() {
         while end.as_ref().is_none_or(|end: &Result<_, _>| end.is_ok()) {
@@ -123,9 +126,15 @@ fn decode(method: &Method, pieces: &[&[u8]]) -> Decoded {
             };
             match part {
                 Some(Part::Interim(status)) => interim.push(status.as_u16()),
-                Some(Part::Head(final_head)) => head = Some(final_head),
+                Some(Part::Head(final_head)) => {
+                    headers = decoder.lines().to_vec();
+                    head = Some(final_head);
+                }
                 Some(Part::Body(range)) => body.extend_from_slice(&piece[range]),
-                Some(Part::End(ended)) => end = Some(Ok(ended)),
+                Some(Part::End(ended)) => {
+                    trailers = decoder.lines().to_vec();
+                    end = Some(Ok(ended));
+                }
                 None => {
                     leftover += piece.len() - consumed;
                     break;
@@ -135,7 +144,7 @@ fn decode(method: &Method, pieces: &[&[u8]]) -> Decoded {
         }
     }
     let end = end.unwrap_or_else(|| decoder.eof());
-    Decoded { interim, head, body, end, leftover }
+    Decoded { interim, head, headers, trailers, body, end, leftover }
 }
 
 /// Compares with what the case allows and expects
@@ -157,11 +166,13 @@ fn judge(case: &Case, decoded: &Decoded) -> Result<(), String> {
     same("version", &Some(version), &expected.version.as_deref())?;
     same("status", &Some(head.status.as_u16()), &expected.status)?;
     same("reason", &Some(latin_1(&head.reason)), &expected.reason)?;
-    same("headers", &fields(&head.headers), &expected_fields(&expected.headers))?;
+    same("headers", &lines(&decoded.headers), &expected_lines(&expected.headers))?;
+    same("the map of headers", &fields(&head.headers), &grouped(&lines(&decoded.headers)))?;
     let interim = expected.interim.iter().map(|interim| interim.status).collect();
     same("interim", &decoded.interim, &interim)?;
     same("body", &decoded.body, &base64(expected.body_b64.as_deref().unwrap_or_default()))?;
-    same("trailers", &fields(&end.trailers), &expected_fields(&expected.trailers))?;
+    same("trailers", &lines(&decoded.trailers), &expected_lines(&expected.trailers))?;
+    same("the map of trailers", &fields(&end.trailers), &grouped(&lines(&decoded.trailers)))?;
     same("keep_alive", &end.reusable, &expected.keep_alive)?;
     same("leftover_len", &decoded.leftover, &expected.leftover_len)
 }
@@ -206,21 +217,26 @@ fn error_kind(error: &Http1Error) -> Option<&'static str> {
     }
 }
 
-/// The values of each field in order; the order of different fields carries no meaning
+/// Names, which compare in any case, and values, in the order in which they came
+fn lines(lines: &[FieldLine]) -> Vec<(String, String)> {
+    let line = |line: &FieldLine| (line.name.to_ascii_lowercase(), latin_1(line.value.as_bytes()));
+    lines.iter().map(line).collect()
+}
+
+fn expected_lines(lines: &Option<Vec<(String, String)>>) -> Vec<(String, String)> {
+    lines.iter().flatten().map(|(name, value)| (name.to_ascii_lowercase(), value.clone())).collect()
+}
+
+/// The values of each field in order; a map keeps no other
 fn fields(map: &HeaderMap) -> BTreeMap<String, Vec<String>> {
     let lines = map.iter().map(|(name, value)| (name.as_str().to_owned(), latin_1(value.as_bytes())));
-    grouped(lines)
+    grouped(&lines.collect::<Vec<_>>())
 }
 
-fn expected_fields(lines: &Option<Vec<(String, String)>>) -> BTreeMap<String, Vec<String>> {
-    let lines = lines.iter().flatten();
-    grouped(lines.map(|(name, value)| (name.to_ascii_lowercase(), value.clone())))
-}
-
-fn grouped(lines: impl Iterator<Item = (String, String)>) -> BTreeMap<String, Vec<String>> {
+fn grouped(lines: &[(String, String)]) -> BTreeMap<String, Vec<String>> {
     let mut fields = BTreeMap::<_, Vec<_>>::new();
     for (name, value) in lines {
-        fields.entry(name).or_default().push(value);
+        fields.entry(name.clone()).or_default().push(value.clone());
     }
     fields
 }

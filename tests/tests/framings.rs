@@ -4,10 +4,11 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
+use steadfast::content::ContentError;
 use steadfast::dialect::Dialect;
-use steadfast::outcome::{ErrorKind, Note, ProtocolError};
+use steadfast::outcome::{Billing, ErrorKind, Note, ProtocolError};
 use steadfast_tests::corpus::events::{D, c, f, g, gf};
-use steadfast_tests::corpus::{Answer, Case, End};
+use steadfast_tests::corpus::{Answer, Case, End, Ran};
 
 const NDJSON: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -111,6 +112,68 @@ fn a_compressed_body_that_is_cut_or_damaged() {
     let ran = Case::stream(Dialect::OpenAiChat).answer(damaged).play();
     assert!(matches!(ran.kind(), ErrorKind::Protocol(ProtocolError::Content(_))), "{:?}", ran.kind());
     assert_eq!(ran.turn().text(), "Hel");
+}
+
+/// A body of gzip, and one of deflate in its zlib wrapper, each flushed behind `flushed`
+fn codings(flushed: &str, rest: &str) -> [(&'static str, Vec<u8>, usize); 2] {
+    let mut zlib = ZlibEncoder::new(Vec::new(), Compression::default());
+    zlib.write_all(flushed.as_bytes()).unwrap();
+    zlib.flush().unwrap();
+    let zlib_flushed = zlib.get_ref().len();
+    zlib.write_all(rest.as_bytes()).unwrap();
+    let blocks = gzip(&[flushed.to_owned(), rest.to_owned()]);
+    [("gzip", blocks.concat(), blocks[0].len()), ("deflate", zlib.finish().unwrap(), zlib_flushed)]
+}
+
+/// Plays the body as two reads, for every place to cut it
+fn at_every_cut(coding: &str, body: &[u8], check: impl Fn(&Ran)) {
+    for cut in 0..body.len() {
+        let (first, second) = body.split_at(cut);
+        let pieces = [first, second].into_iter().filter(|piece| !piece.is_empty());
+        let answer = Answer::raw(encoded(coding)).chunked().reads(pieces).end(End::Clean);
+        check(&Case::stream(Dialect::OpenAiChat).answer(answer).play_whole());
+    }
+}
+
+/// Rule STR-4: a decoding fault fails, though the turn seemed whole
+#[test]
+fn damage_behind_the_marker_fails_and_an_early_end_does_not() {
+    for (coding, good, flushed) in codings(&(c("Hi") + &f("stop")), ": no event\n\n") {
+        let last = good.len() - 1;
+        let mut bad_checksum = good.clone();
+        bad_checksum[last] ^= 1;
+        let mut bad_block = good[..flushed].to_vec();
+        // The last block, of the type that is none.
+        bad_block.extend([0b111, 0, 0, 0, 0]);
+        for damaged in [bad_checksum, bad_block] {
+            at_every_cut(coding, &damaged, |ran| {
+                let kind = ran.kind();
+                assert!(
+                    matches!(kind, ErrorKind::Protocol(ProtocolError::Content(ContentError::Corrupt(_)))),
+                    "{coding}: {kind:?}"
+                );
+                ran.assert_failed("protocol", "Hi").assert_billing(Billing::Delivered).assert_requests(1);
+                assert!(ran.played.turn_at.is_some());
+            });
+        }
+        for early in [&good[..last], &good[..flushed]] {
+            at_every_cut(coding, early, |ran| {
+                ran.assert_completed(Some("stop"), "Hi");
+                ran.assert_notes(&[Note::UncleanEnd, Note::MissingSentinel]);
+            });
+        }
+    }
+}
+
+#[test]
+fn behind_the_sentinel_no_checksum_is_read() {
+    for (coding, mut body, _) in codings(&(c("Hi") + &f("stop") + D), ": no event\n\n") {
+        let last = body.len() - 1;
+        body[last] ^= 1;
+        at_every_cut(coding, &body, |ran| {
+            ran.assert_completed(Some("stop"), "Hi").assert_notes(&[]);
+        });
+    }
 }
 
 #[test]

@@ -49,8 +49,8 @@ pub(crate) enum Command {
 
 #[derive(Args, Debug, Default)]
 pub(crate) struct CallArgs {
-    /// What to ask
-    pub(crate) prompt: String,
+    /// What to ask; `-` is stdin, and so is no prompt where stdin is no terminal
+    pub(crate) prompt: Option<String>,
 
     /// Whose API to speak; without it, the first provider whose key is set
     #[arg(long, value_enum)]
@@ -281,6 +281,7 @@ fn framings() -> impl TypedValueParser<Value = Framing> {
 const CALL_EXAMPLES: &str = "\
 Examples:
   steadfast call \"Say hello.\"
+  steadfast call - < question.txt
   steadfast call --provider anthropic --timeline \"Say hello.\"
   steadfast call --base-url http://127.0.0.1:8080/v1 --model smollm2 \"Say hello.\"
   steadfast call --config-file steadfast.toml \"Say hello.\"
@@ -305,7 +306,10 @@ Output:
 const OUTPUT: &str = "\
 Output:
   stdout has the text of the answer (or, with --json, the outcome and nothing else); stderr has all
-  the rest, and on a terminal a live line. Reasoning, tool calls and usage are in --json only.
+  the rest, and on a terminal a live line. Reasoning, tool calls and usage are in --json only. On a
+  terminal, control characters in the text are shown as pictures and not obeyed. A stdout that takes
+  no more ends the call, with exit code 1, or 130 where a reader closed its pipe; one that was closed
+  from the start (>&-) is as /dev/null.
 
 ";
 
@@ -329,9 +333,12 @@ Output:
   leave out the last chunk. All bytes come at once, and time passes only after them.
 
   With --framing, a JSON line for each event (event, data, id, retry in milliseconds), then one with
-  last_event_id and bytes. An SSE event that no blank line ends is none.
+  last_event_id and bytes; and with tail, what came of an event that did not end (event, data). An SSE
+  event that no blank line ends is none, and no fault. A body that ends in the midst of an array, or of
+  a line of NDJSON that is no JSON, is incomplete: the last line says so, and the exit code is 12.
 
-  With --http --raw, the response as one JSON object: status, headers, interim statuses, body (base64,
+  With --http --raw, the response as one JSON object: status, headers (name and value, in the order
+  and case in which they came; trailers too), interim statuses, body (base64,
   as it came out of its transfer coding), outcome (complete, incomplete, error, upgrade), error_kind,
   keep_alive, trailers.
 
@@ -448,7 +455,7 @@ mod tests {
             "--timeline",
             "Hi.",
         ]);
-        assert_eq!(args.prompt, "Hi.");
+        assert_eq!(args.prompt.as_deref(), Some("Hi."));
         assert_eq!(args.provider, Some(Provider::Gemini));
         assert_eq!(args.base_url.as_deref(), Some("http://h"));
         assert_eq!(args.model.as_deref(), Some("m"));
@@ -471,8 +478,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_a_usage_error() {
-        let cases: [(&[&str], ErrorKind); 6] = [
-            (&["call"], ErrorKind::MissingRequiredArgument),
+        let cases: [(&[&str], ErrorKind); 5] = [
             (&["call", "--provider", "acme", "Hi."], ErrorKind::InvalidValue),
             (&["call", "--frobnicate", "Hi."], ErrorKind::UnknownArgument),
             (&["mock"], ErrorKind::MissingRequiredArgument),

@@ -1,6 +1,6 @@
 //! `steadfast call`: one prompt, one answer, one exit code.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use crate::args::CallArgs;
 use crate::embedded;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::input::read_all;
 use crate::interrupt::{Listen, on_interrupt};
 use crate::live::Live;
 use crate::message::{failure, say, say_as_is};
@@ -26,10 +27,14 @@ use crate::usage::UsageError;
 /// How often the live line is drawn again while nothing happens
 const TICK: Duration = Duration::from_millis(100);
 
+/// The most bytes of a prompt on stdin: 16 MiB
+const MAX_PROMPT_BYTES: usize = 16 << 20;
+
 /// Runs the command
 pub(crate) fn run(args: &CallArgs) -> Result<Exit, Failure> {
     let client = Client::new().with_config(&args.overrides()?).map_err(UsageError::from)?;
     let mut asked = Asked::choose(args, |name| std::env::var(name).ok())?;
+    let prompt = prompt(args)?;
     let mut embedded = None;
     if asked.answering == Answering::Embedded {
         say(format_args!(
@@ -39,7 +44,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<Exit, Failure> {
         let mock = embedded::start(asked.profile.provider, !args.no_stream)?;
         asked = asked.at(embedded.insert(mock).base_url());
     }
-    let request = asked.request(args)?;
+    let request = asked.request(args, &prompt)?;
     let interrupted = Arc::new(Notify::new());
     let interrupt = Arc::clone(&interrupted);
     on_interrupt(Listen::Interrupt, move || interrupt.notify_one())?;
@@ -49,6 +54,31 @@ pub(crate) fn run(args: &CallArgs) -> Result<Exit, Failure> {
         converse(stream, &client.config().config(), &interrupted, args.json).await
     });
     report(&outcome, printed, args)
+}
+
+/// What to ask: the argument, or what stdin has, without the end of its last line
+fn prompt(args: &CallArgs) -> Result<String, UsageError> {
+    let text = match args.prompt.as_deref() {
+        Some("-") => from_stdin()?,
+        Some(prompt) => prompt.to_owned(),
+        None if io::stdin().is_terminal() => return Err(UsageError::NoPrompt),
+        None => from_stdin()?,
+    };
+    if text.trim().is_empty() { Err(UsageError::NoPrompt) } else { Ok(text) }
+}
+
+fn from_stdin() -> Result<String, UsageError> {
+    let unreadable = |error: String| UsageError::Unreadable { path: "the prompt on stdin".to_owned(), error };
+    let bytes =
+        read_all(io::stdin().lock(), MAX_PROMPT_BYTES).map_err(|error| unreadable(error.to_string()))?;
+    let mut text = String::from_utf8(bytes).map_err(|_| unreadable("not UTF-8".to_owned()))?;
+    if text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    Ok(text)
 }
 
 /// Takes the answer as it comes and prints it, unless it is to be `silent`

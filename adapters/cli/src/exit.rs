@@ -68,7 +68,9 @@ impl Exit {
     pub(crate) const fn meaning(self) -> &'static str {
         match self {
             Self::Completed => "completed",
-            Self::Failed => "failed for another reason; in `demo`, a scenario did not agree",
+            Self::Failed => {
+                "failed for another reason, as where stdout takes no more; in `demo`, a scenario did not agree"
+            }
             Self::Usage => "usage: the command line, the environment or a file cannot be used",
             Self::Incomplete => {
                 "incomplete: the provider ended the answer early (length, content filter, pause)"

@@ -4,8 +4,10 @@
 //! so the line goes into the row below it, and the cursor comes back to the answer. That takes no
 //! knowledge of the screen's width, of how wide the answer's characters are, or of scrolling.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Stderr, Write};
 
+use crate::output::{for_terminal, print};
 use crate::progress::Progress;
 
 /// Makes sure of a row below, and remembers the place: vertical tab moves down, scrolling at the
@@ -26,6 +28,8 @@ pub(crate) struct Live {
     line: Option<Line<Stderr>>,
     /// Whether the answer stands at the beginning of a row
     at_line_start: bool,
+    /// Whether stdout is a terminal, which the answer must not command
+    on_terminal: bool,
 }
 
 impl Live {
@@ -33,7 +37,7 @@ impl Live {
     pub(crate) fn new() -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let line = (io::stderr().is_terminal() && !dumb).then(|| Line::new(io::stderr()));
-        Self { line, at_line_start: true }
+        Self { line, at_line_start: true, on_terminal: io::stdout().is_terminal() }
     }
 
     /// Whether there is a terminal that shows the line
@@ -50,17 +54,17 @@ impl Live {
 
     /// Prints a piece of the answer on stdout, without the line until it is shown again
     ///
+    /// On a terminal its control characters are replaced by pictures of them.
+    ///
     /// Errors: those of stdout.
     pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());
         }
-        let mut stdout = io::stdout().lock();
         if let Some(line) = &mut self.line {
             line.erase();
         }
-        stdout.write_all(text.as_bytes())?;
-        stdout.flush()?;
+        print(&if self.on_terminal { for_terminal(text) } else { Cow::Borrowed(text) })?;
         self.at_line_start = text.ends_with('\n');
         Ok(())
     }

@@ -15,6 +15,7 @@
 //! | `demo` | `steadfast demo` |
 //! | `mock` | `steadfast mock` |
 //! | `config` | `steadfast config` |
+//! | `input` | what comes from stdin, or from a file |
 //! | `output`, `message` | what goes to stdout, and to stderr |
 //! | `interrupt` | Ctrl-C |
 
@@ -26,6 +27,7 @@ mod demo;
 mod embedded;
 mod exit;
 mod failure;
+mod input;
 mod interrupt;
 mod live;
 mod message;

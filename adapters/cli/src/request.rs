@@ -64,10 +64,10 @@ impl Asked {
         Self { base_url, ..self }
     }
 
-    /// The request
-    pub(crate) fn request(&self, args: &CallArgs) -> Result<Request, UsageError> {
+    /// The request that asks `prompt`
+    pub(crate) fn request(&self, args: &CallArgs, prompt: &str) -> Result<Request, UsageError> {
         let model = args.model.as_deref().unwrap_or(self.profile.model);
-        let request = self.profile.ask(&self.base_url, model, &args.prompt, !args.no_stream);
+        let request = self.profile.ask(&self.base_url, model, prompt, !args.no_stream);
         let (name, before) = self.profile.key_header;
         let request = match &self.key {
             Some(key) => request.header(name, &format!("{before}{}", key.value)),
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     fn args() -> CallArgs {
-        CallArgs { prompt: "Hi.".to_owned(), ..CallArgs::default() }
+        CallArgs::default()
     }
 
     fn choose(args: &CallArgs, environment: &[(&str, &str)]) -> Result<Asked, UsageError> {
@@ -117,7 +117,7 @@ mod tests {
     }
 
     fn refusal(args: &CallArgs, environment: &[(&str, &str)]) -> String {
-        let refused = choose(args, environment).and_then(|asked| asked.request(args));
+        let refused = choose(args, environment).and_then(|asked| asked.request(args, "Hi."));
         refused.expect_err("this must be refused").to_string()
     }
 
@@ -153,7 +153,7 @@ mod tests {
         let ask = |provider, environment| {
             let args = CallArgs { provider: Some(provider), ..args() };
             let asked = choose(&args, environment).unwrap();
-            let request = asked.request(&args).unwrap();
+            let request = asked.request(&args, "Hi.").unwrap();
             (request.origin().authority(), asked.key.unwrap().value)
         };
         let expected = |host: &str, key: &str| (host.to_owned(), key.to_owned());
@@ -175,7 +175,7 @@ mod tests {
         let asked = choose(&args, &[("ANTHROPIC_API_KEY", "ant")]).unwrap();
         assert_eq!((asked.answering, asked.profile.provider), (Answering::Server, Provider::OpenAi));
         assert!(asked.key.is_none());
-        assert_eq!(asked.request(&args).unwrap().origin().authority(), "[::1]:8097");
+        assert_eq!(asked.request(&args, "Hi.").unwrap().origin().authority(), "[::1]:8097");
     }
 
     #[test]

@@ -4,15 +4,15 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use steadfast::config::{CONFIG_FILE_VARIABLE, Origin, Overrides, RequestConfig};
 
+use crate::input::read_all;
 use crate::usage::UsageError;
 
-/// Many times what all settings take; a larger file is none of ours
-const MAX_FILE_BYTES: u64 = 1 << 20;
+/// The most bytes of a settings file, many times what all settings take: 1 MiB
+const MAX_FILE_BYTES: usize = 1 << 20;
 
 /// The settings file: the one given, else the one that the environment names
 pub(crate) fn config_file(given: Option<&Path>) -> Option<PathBuf> {
@@ -34,11 +34,9 @@ pub(crate) fn take_effect(
 
 fn read(path: &Path) -> Result<Overrides, UsageError> {
     let name = || path.display().to_string();
-    let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text));
-    let read = read.map_err(|error| UsageError::Unreadable { path: name(), error: error.to_string() })?;
-    if read as u64 > MAX_FILE_BYTES {
-        return Err(UsageError::ConfigFileTooLarge { path: name(), limit: MAX_FILE_BYTES });
-    }
+    let unreadable = |error: String| UsageError::Unreadable { path: name(), error };
+    let bytes = File::open(path).and_then(|file| read_all(file, MAX_FILE_BYTES));
+    let bytes = bytes.map_err(|error| unreadable(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| unreadable("not UTF-8".to_owned()))?;
     Overrides::from_toml(&text).map_err(|error| UsageError::ConfigFile { path: name(), error })
 }

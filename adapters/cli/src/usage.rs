@@ -15,8 +15,6 @@ pub(crate) enum UsageError {
     Environment(#[from] EnvironmentError),
     #[error("{path}:{error}")]
     ConfigFile { path: String, error: FileError },
-    #[error("{path}: a settings file has at most {limit} bytes")]
-    ConfigFileTooLarge { path: String, limit: u64 },
     #[error("--base-url has to begin with http:// or https://")]
     Scheme,
     #[error("--base-url cannot hold a query or a fragment: it is what the endpoints' paths are added to")]
@@ -27,6 +25,8 @@ pub(crate) enum UsageError {
     Request(RequestError),
     #[error("{provider} needs a key: set {keys}, or name a server without one by --base-url")]
     NoKey { provider: &'static str, keys: String },
+    #[error("there is no <PROMPT>: give it as an argument, or on stdin")]
+    NoPrompt,
     #[error("{0} holds a character that a header cannot carry")]
     UnusableKey(&'static str),
     #[error("{path}: {error}")]

@@ -80,7 +80,8 @@ pub enum Item<'a> {
     /// The answer is whole (rule STR-4), though the call goes on: trailing usage or the sentinel
     /// may follow, for at most `after_marker`
     ///
-    /// Comes at a completion marker. Where a provider goes on after one, it comes again.
+    /// Comes at a completion marker. Where a provider goes on after one, it comes again. Of what can
+    /// still go wrong, an error in the stream, damage of a compressed body and a failing consumer count.
     Finished(&'a Turn),
 }
 

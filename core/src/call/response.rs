@@ -100,12 +100,18 @@ impl Call {
             return;
         }
         let (body, range) = content.as_ref().map_or((input, here), |content| content.unread());
-        let room = |held: usize| (max_body_bytes - held).min(range.len());
+        let room = |held: usize| {
+            if planted!(BodyNotCapped) { range.len() } else { (max_body_bytes - held).min(range.len()) }
+        };
         let too_large = || Err(ProtocolError::BodyTooLarge { limit: max_body_bytes });
         let (taken, result) = match phase {
             AttemptPhase::Stream(stream) => {
                 let (taken, event) = stream.take(body, range, max_body_bytes);
-                (taken, event.map(|event| record.events += u64::from(event)))
+                let is_document = stream.is_whole();
+                if is_document && matches!(event, Ok(true)) {
+                    self.timeline.note(Note::UnaryAnswerToStream);
+                }
+                (taken, event.map(|event| record.events += u64::from(event && !is_document)))
             }
             AttemptPhase::Unary(held) | AttemptPhase::Refused(held) => {
                 let taken = room(held.len());
@@ -133,7 +139,7 @@ impl Call {
             Part::Head(head) => self.head_arrived(head),
             Part::End(end) => {
                 if let Inner::Attempting(attempt) = &mut self.inner {
-                    attempt.reusable = end.reusable && !surplus;
+                    attempt.reusable = end.reusable && (!surplus || planted!(KeptWithSurplus));
                 }
                 self.body_ended(true);
             }
@@ -156,6 +162,9 @@ impl Call {
         let phase = match (shape, dialect) {
             _ if !is_answer(head.status, dialect) || is_foreign => AttemptPhase::Refused(Vec::new()),
             (Shape::Stream, Some(dialect)) => {
+                if planted!(StreamDeadlineFromHead) {
+                    self.began = now;
+                }
                 let framing = dialect.framing(content_type.as_deref());
                 let max_event_bytes = self.config.max_event_bytes();
                 AttemptPhase::Stream(Box::new(StreamBody::new(framing, dialect, max_event_bytes, now)))
@@ -379,6 +388,9 @@ impl Call {
         let Inner::Attempting(attempt) = &mut self.inner else { return Delivery::Nothing };
         let Some(stream) = attempt.stream() else { return Delivery::Nothing };
         let extended = std::mem::take(&mut stream.event_extends);
+        if planted!(PingsExtendContent) {
+            stream.content_since = now;
+        }
         if std::mem::take(&mut stream.findings.skipped) > 0 {
             self.timeline.note(Note::PayloadSkipped);
         }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::time::Duration;
 
+use super::document::{Document, TooLarge};
 use crate::dialect::findings::{Finding, Findings};
 use crate::dialect::{Decode, Decoder, Dialect, Malformed, Progress};
 use crate::framing::{Event as Framed, Field, Framer, Framing, FramingError, Located};
@@ -15,7 +16,8 @@ use crate::time::Instant;
 pub(super) struct StreamBody {
     source: Source,
     /// The body of an event stream so far, while it may be one JSON document that is mislabelled
-    document: Option<Vec<u8>>,
+    document: Option<Document>,
+    dialect: Dialect,
     decoder: Decoder,
     pub(super) findings: Findings,
     event: Event,
@@ -46,12 +48,15 @@ fn is_event_line(first: u8) -> bool {
     matches!(first, b'd' | b'e' | b'i' | b'r' | b':')
 }
 
+/// How many bytes were taken, and whether an event was decoded
+type Taken = (usize, Result<bool, ProtocolError>);
+
 #[derive(Debug)]
 enum Source {
     /// Events in whichever framing
     Events(Framer),
     /// One JSON document in place of the stream that was asked for
-    Whole(Vec<u8>),
+    Whole(Document),
 }
 
 /// The event whose findings are being given out
@@ -81,13 +86,14 @@ impl StreamBody {
     ) -> Self {
         let source = match framing {
             Some(framing) => Source::Events(Framer::new(framing, max_event_bytes)),
-            None => Source::Whole(Vec::new()),
+            None => Source::Whole(Document::new(true)),
         };
         let streams_events = dialect.framing(None) == Some(Framing::Sse);
         Self {
             source,
             mislabelled: (framing != Some(Framing::Sse) && streams_events).then_some(max_event_bytes),
-            document: (framing == Some(Framing::Sse)).then(Vec::new),
+            document: (framing == Some(Framing::Sse)).then(|| Document::new(false)),
+            dialect,
             decoder: Decoder::new(dialect),
             findings: Findings::default(),
             event: Event::default(),
@@ -102,17 +108,11 @@ impl StreamBody {
         }
     }
 
-    /// Takes bytes of the body from `input[range]` until an event is decoded; returns how many, and
-    /// whether one was
+    /// Takes bytes of the body from `input[range]` until an event is decoded
     ///
     /// The findings of the event before must all have been given out. The bytes of an event that
     /// cannot be read are taken all the same.
-    pub(super) fn take(
-        &mut self,
-        input: &[u8],
-        range: Range<usize>,
-        max_body_bytes: usize,
-    ) -> (usize, Result<bool, ProtocolError>) {
+    pub(super) fn take(&mut self, input: &[u8], range: Range<usize>, max_body_bytes: usize) -> Taken {
         if let Some(max_event_bytes) = self.mislabelled
             && let Some(first) = input[range.clone()].iter().find(|byte| !byte.is_ascii_whitespace())
         {
@@ -121,12 +121,12 @@ impl StreamBody {
                 self.source = Source::Events(Framer::new(Framing::Sse, max_event_bytes));
             }
         }
+        if let Some(taken) = self.take_document(&input[range.clone()], max_body_bytes) {
+            return taken;
+        }
         match &mut self.source {
             Source::Events(framer) => match framer.next(&input[range.clone()]) {
-                Ok((consumed, None)) => {
-                    keep_document(&mut self.document, &input[range], max_body_bytes);
-                    (consumed, Ok(false))
-                }
+                Ok((consumed, None)) => (consumed, Ok(false)),
                 Ok((consumed, Some(event))) => {
                     self.document = None;
                     (consumed, self.open_event(&event, range.start, input).map(|()| true))
@@ -136,14 +136,33 @@ impl StreamBody {
                 }
                 Err(error @ FramingError::Broken(_)) => (range.len(), Err(error.into())),
             },
-            Source::Whole(body) => {
-                if body.len() + range.len() > max_body_bytes {
-                    return (range.len(), Err(ProtocolError::BodyTooLarge { limit: max_body_bytes }));
-                }
-                body.extend_from_slice(&input[range.clone()]);
-                (range.len(), Ok(false))
-            }
+            Source::Whole(_) => (range.len(), Ok(false)),
         }
+    }
+
+    /// Takes bytes of what is, or may be, one JSON document: once it is whole, and says that it is all,
+    /// it is decoded without waiting for the end of the body, which a server may hold open
+    ///
+    /// `None` where the bytes are to be read on as they are.
+    fn take_document(&mut self, bytes: &[u8], max_body_bytes: usize) -> Option<Taken> {
+        let (document, is_certain) = match &mut self.source {
+            Source::Whole(document) => (document, true),
+            Source::Events(_) => (self.document.as_mut()?, false),
+        };
+        let taken = match document.take(bytes, max_body_bytes) {
+            Ok(Some(taken)) if document.is_final(self.dialect) => taken,
+            Ok(_) if !document.is_none() => return None,
+            Err(TooLarge) if is_certain => {
+                return Some((bytes.len(), Err(ProtocolError::BodyTooLarge { limit: max_body_bytes })));
+            }
+            Ok(_) | Err(TooLarge) => {
+                self.document = None;
+                return None;
+            }
+        };
+        document.cut();
+        self.enter_document();
+        Some((taken, self.decode_document().map(|()| true)))
     }
 
     /// The body is over: decodes what is left of it
@@ -153,34 +172,42 @@ impl StreamBody {
     pub(super) fn end(&mut self, proper: bool) -> Result<bool, ProtocolError> {
         self.over = true;
         // Some servers and proxies give any answer or error the type of the stream that was asked for.
-        if let Some(document) = self.document.take().filter(|document| is_json(document)) {
-            self.source = Source::Whole(document);
+        if self.document.as_ref().is_some_and(Document::is_json) {
+            self.enter_document();
         }
         match &mut self.source {
-            Source::Events(_) if !proper => Ok(false),
+            Source::Events(_) if !proper || planted!(TailLost) => Ok(false),
             Source::Events(framer) => {
                 while let Some(tail) = framer.tail() {
                     let data = String::from_utf8_lossy(framer.bytes(&[], tail.data));
-                    if is_complete(data.trim_ascii()) {
+                    if is_complete(data.trim_ascii()) || planted!(PartialEventDispatched) {
                         self.open_event(&tail, 0, &[])?;
                         return Ok(true);
                     }
                 }
                 Ok(false)
             }
-            Source::Whole(body) => {
-                self.own = text_of(&std::mem::take(body)).into_owned();
-                if self.own.trim_ascii().is_empty() {
-                    return Ok(false);
-                }
-                self.findings.clear();
-                self.event = Event { open: true, ..Event::default() };
-                self.decoder
-                    .unary(&self.own, &mut self.findings)
-                    .map_err(|error| malformed(&error, &self.own))?;
-                Ok(false)
-            }
+            Source::Whole(_) => self.decode_document().map(|()| false),
         }
+    }
+
+    /// What may have been a document is one, and no events
+    fn enter_document(&mut self) {
+        if let Some(document) = self.document.take() {
+            self.source = Source::Whole(document);
+        }
+    }
+
+    /// Decodes the document, unless it is blank
+    fn decode_document(&mut self) -> Result<(), ProtocolError> {
+        let Source::Whole(document) = &mut self.source else { return Ok(()) };
+        self.own = std::mem::replace(document, Document::new(true)).into_text();
+        if self.own.trim_ascii().is_empty() {
+            return Ok(());
+        }
+        self.findings.clear();
+        self.event = Event { open: true, ..Event::default() };
+        self.decoder.unary(&self.own, &mut self.findings).map_err(|error| malformed(&error, &self.own))
     }
 
     /// The connection was cut: takes a line of NDJSON that is whole and ends the turn, though its
@@ -289,6 +316,9 @@ impl StreamBody {
 
     /// Copies the present event out of `input`, which is about to go away, if it is still needed
     pub(super) fn detach(&mut self, input: &[u8]) {
+        if planted!(DeltaLostOnDrop) {
+            self.findings.clear();
+        }
         if self.findings.is_empty() {
             return;
         }
@@ -316,24 +346,6 @@ impl StreamBody {
     pub(super) fn gap(&self, now: Instant) -> Duration {
         now - self.quiet_since
     }
-}
-
-/// Adds bytes of a body that has had no event to `document`, until they show that it is no JSON
-/// document, or one that is too large
-fn keep_document(document: &mut Option<Vec<u8>>, bytes: &[u8], max_body_bytes: usize) {
-    let Some(held) = document else { return };
-    let is_before = |byte: &u8| byte.is_ascii_whitespace() || BYTE_ORDER_MARK.contains(byte);
-    let first = bytes.iter().find(|&byte| !is_before(byte));
-    let may_be = !held.is_empty() || matches!(first, None | Some(b'{' | b'['));
-    if !may_be || held.len() + bytes.len() > max_body_bytes {
-        *document = None;
-    } else if !held.is_empty() || first.is_some() {
-        held.extend_from_slice(bytes);
-    }
-}
-
-fn is_json(body: &[u8]) -> bool {
-    serde_json::from_str::<serde::de::IgnoredAny>(&text_of(body)).is_ok()
 }
 
 /// Whether data without its blank line is all there: JSON, or the sentinel that gateways end

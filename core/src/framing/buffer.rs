@@ -2,7 +2,7 @@
 
 /// The byte order mark that may open a body (WHATWG HTML 9.2; RFC 8259 8.1 permits to ignore one)
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ByteOrderMark {
+pub(crate) struct ByteOrderMark {
     /// Bytes of it seen so far; all of them once the body is past it
     seen: usize,
 }
@@ -17,7 +17,7 @@ impl ByteOrderMark {
 
     /// Passes over a mark, wherever it is cut; returns how many bytes of `input` were used, and what
     /// looked like one and is none, which comes before the rest of `input`
-    pub(super) fn skip(&mut self, input: &[u8]) -> (usize, &'static [u8]) {
+    pub(crate) fn skip(&mut self, input: &[u8]) -> (usize, &'static [u8]) {
         const MARK: &[u8] = &ByteOrderMark::BYTES;
         let mut at = 0;
         while !self.is_past() && at < input.len() {

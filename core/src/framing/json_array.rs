@@ -39,6 +39,7 @@ mod tests;
 /// input = &input[consumed..];
 /// assert_eq!(framer.next(input)?, (input.len(), None));
 /// assert!(!framer.is_whole());
+/// assert_eq!(framer.unfinished(), Some(&b"{\"te"[..]));
 /// # Ok::<(), steadfast::framing::FramingError>(())
 /// ```
 pub struct Framer {
@@ -116,6 +117,7 @@ impl Framer {
         let result = self.read(input);
         if let Err(error) = result {
             self.failed = Some(error);
+            self.element = None;
             self.kept = Vec::new();
         }
         result
@@ -135,6 +137,13 @@ impl Framer {
     /// Whether the closing bracket, or the end of the one object in its place, has come
     pub fn is_whole(&self) -> bool {
         self.failed.is_none() && self.element.is_none() && self.place == Place::End
+    }
+
+    /// What has come of the element that is under way, once all input was used
+    ///
+    /// It is no event: even where it reads as JSON, as a number may, more of it may have been cut off.
+    pub fn unfinished(&self) -> Option<&[u8]> {
+        self.element.map(|_| &self.kept[..])
     }
 
     fn read(&mut self, input: &[u8]) -> Result<(usize, Option<Event>), FramingError> {
@@ -203,6 +212,27 @@ impl Framer {
             (Place::End, _) => return broken("something follows its end"),
         };
         Ok(self.element.is_none())
+    }
+}
+
+/// Where in one object or array the next byte stands
+///
+/// It tells where the value ends, and nothing of whether it is well-formed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent(Element);
+
+impl Extent {
+    /// Before the opening brace or bracket
+    pub(crate) const fn new() -> Self {
+        Self(Element::Nested(0))
+    }
+
+    /// Reads on; returns how many of the bytes belong to the value, if it ends among them
+    pub(crate) fn end(&mut self, bytes: &[u8]) -> Option<usize> {
+        let (length, open) = scan(self.0, bytes);
+        let Some(element) = open else { return Some(length) };
+        self.0 = element;
+        None
     }
 }
 

@@ -19,6 +19,7 @@ pub mod sse;
 #[cfg(test)]
 mod testing;
 
+pub(crate) use buffer::ByteOrderMark;
 pub use error::{FramingError, TooLarge};
 pub use event::{Event, Field, Located};
 pub use framer::{Framer, Framing};

@@ -7,7 +7,7 @@ use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, StatusCode, Version};
 
 use super::Http1Error;
-use super::section::{Names, to_map, with_room};
+use super::section::{FieldLine, Names, to_map, with_room};
 
 /// The head of a final response
 ///
@@ -20,7 +20,8 @@ pub struct ResponseHead {
     pub status: StatusCode,
     /// The reason phrase as it came, perhaps empty; carries no meaning (RFC 9112 4)
     pub reason: Bytes,
-    /// The header fields, in the order of their first lines
+    /// The header fields; [`ResponseDecoder::lines`](super::ResponseDecoder::lines) has them in the
+    /// order in which they came
     pub headers: HeaderMap,
 }
 
@@ -46,14 +47,14 @@ pub(super) enum Framing {
 }
 
 impl ResponseHead {
-    /// Reads a whole head, its empty line included
-    pub(super) fn parse(bytes: &[u8]) -> Result<Self, Http1Error> {
+    /// Reads a whole head, its empty line included, and its field lines into `lines`
+    pub(super) fn parse(bytes: &[u8], mut lines: Option<&mut Vec<FieldLine>>) -> Result<Self, Http1Error> {
         let mut config = httparse::ParserConfig::default();
         config.allow_obsolete_multiline_headers_in_responses(true);
         let (version, code, headers) = with_room(|room| {
             let mut response = httparse::Response::new(room);
             config.parse_response(&mut response, bytes)?;
-            Ok((response.version, response.code, to_map(response.headers)))
+            Ok((response.version, response.code, to_map(response.headers, lines.as_deref_mut())))
         })
         .map_err(refusal)?;
         let version = match version {
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
 
     fn head(text: &str) -> ResponseHead {
-        ResponseHead::parse(text.as_bytes()).unwrap()
+        ResponseHead::parse(text.as_bytes(), None).unwrap()
     }
 
     fn framing(fields: &str) -> Result<Framing, Http1Error> {
@@ -235,7 +236,7 @@ mod tests {
 
     #[test]
     fn each_broken_line_has_its_error() {
-        let parse = |text: &str| ResponseHead::parse(text.as_bytes()).unwrap_err();
+        let parse = |text: &str| ResponseHead::parse(text.as_bytes(), None).unwrap_err();
         for line in
             ["HTTP/1.2 200 OK", "HTTP/2 200 OK", "HTTP/1.1  200 OK", "HTTP/1.1 20 OK", "HTTP/1.1 099 OK"]
         {

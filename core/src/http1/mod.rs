@@ -44,5 +44,5 @@ pub use error::{Http1Error, Incomplete};
 pub use head::ResponseHead;
 pub use request::{RequestError, RequestHead};
 pub use response::{End, Limits, MAX_INTERIM_RESPONSES, Part, ResponseDecoder};
-pub use section::{MAX_FIELDS, MAX_TRAILER_BYTES};
+pub use section::{FieldLine, MAX_FIELDS, MAX_TRAILER_BYTES};
 pub use tail::{MAX_TAIL_BYTES, Tail, TailState};

@@ -7,7 +7,7 @@ use http::{HeaderMap, Method, StatusCode};
 
 use super::chunked::{Chunked, Found};
 use super::head::Framing;
-use super::section::{MAX_TRAILER_BYTES, Names, Refused, Section, to_map, with_room};
+use super::section::{FieldLine, MAX_TRAILER_BYTES, Names, Refused, Section, to_map, with_room};
 use super::{Http1Error, Incomplete, ResponseHead};
 
 /// The most interim (1xx) responses before the final one
@@ -60,6 +60,8 @@ pub struct ResponseDecoder {
     got: u64,
     /// Whether the head lets the connection live on
     keeps_alive: bool,
+    /// The field lines of the section that came last, where they are kept
+    lines: Option<Vec<FieldLine>>,
 }
 
 /// The bounds on what a peer can make the decoder hold
@@ -146,7 +148,22 @@ impl ResponseDecoder {
             interim: 0,
             got: 0,
             keeps_alive: false,
+            lines: None,
         }
+    }
+
+    /// Keeps the field lines of each head and trailer section, for [`ResponseDecoder::lines`]
+    pub fn keep_lines(mut self) -> Self {
+        self.lines = Some(Vec::new());
+        self
+    }
+
+    /// The field lines of the part that came last, a head, interim or final, or the end with its
+    /// trailers: in the order in which they came, repeated ones in their places
+    ///
+    /// A [`HeaderMap`] groups them by name. None without [`ResponseDecoder::keep_lines`].
+    pub fn lines(&self) -> &[FieldLine] {
+        self.lines.as_deref().unwrap_or_default()
     }
 
     /// Takes in bytes: how many were consumed, and the part that they complete
@@ -197,7 +214,10 @@ impl ResponseDecoder {
     fn advance(&mut self, input: &[u8]) -> Result<(usize, Option<Part>), Http1Error> {
         match &mut self.state {
             State::Head => self.head(input),
-            State::Length { left: 0 } => Ok((0, Some(self.end(HeaderMap::new())))),
+            State::Length { left: 0 } => {
+                emptied(&mut self.lines);
+                Ok((0, Some(self.end(HeaderMap::new()))))
+            }
             State::Length { left } => {
                 let length = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
                 *left -= length as u64;
@@ -227,7 +247,7 @@ impl ResponseDecoder {
             Refused::TooLong => Http1Error::HeadTooLarge { limit },
         })?;
         let Some(bytes) = whole else { return Ok((consumed, None)) };
-        let head = ResponseHead::parse(bytes)?;
+        let head = ResponseHead::parse(bytes, emptied(&mut self.lines))?;
         self.section = Section::head();
         if head.status == StatusCode::SWITCHING_PROTOCOLS {
             return Err(Http1Error::UnaskedUpgrade);
@@ -259,7 +279,7 @@ impl ResponseDecoder {
         let taken = self.section.take(input, MAX_TRAILER_BYTES);
         let (consumed, whole) = taken.map_err(|_| Http1Error::TrailersTooLarge)?;
         let Some(bytes) = whole else { return Ok((consumed, None)) };
-        let trailers = parse_trailers(bytes)?;
+        let trailers = parse_trailers(bytes, emptied(&mut self.lines))?;
         self.section = Section::trailers();
         Ok((consumed, Some(self.end(trailers))))
     }
@@ -275,13 +295,20 @@ impl ResponseDecoder {
     }
 }
 
-/// Reads a whole trailer section, its empty line included
-fn parse_trailers(bytes: &[u8]) -> Result<HeaderMap, Http1Error> {
+/// The lines that are kept, without those of the section before
+fn emptied(lines: &mut Option<Vec<FieldLine>>) -> Option<&mut Vec<FieldLine>> {
+    let lines = lines.as_mut()?;
+    lines.clear();
+    Some(lines)
+}
+
+/// Reads a whole trailer section, its empty line included, and its field lines into `lines`
+fn parse_trailers(bytes: &[u8], mut lines: Option<&mut Vec<FieldLine>>) -> Result<HeaderMap, Http1Error> {
     if memchr::memchr_iter(b'\n', bytes).any(|at| at == 0 || bytes[at - 1] != b'\r') {
         return Err(Http1Error::BadTrailer);
     }
     let parsed = with_room(|room| match httparse::parse_headers(bytes, room)? {
-        httparse::Status::Complete((_, fields)) => Ok(to_map(fields)),
+        httparse::Status::Complete((_, fields)) => Ok(to_map(fields, lines.as_deref_mut())),
         httparse::Status::Partial => Ok(None),
     });
     match parsed {

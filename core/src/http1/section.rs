@@ -136,8 +136,26 @@ pub(super) fn with_room<'b, T>(
     }
 }
 
-/// Copies parsed header lines into a map; `None` where one is out of the map's bounds
-pub(super) fn to_map(fields: &[Header<'_>]) -> Option<HeaderMap> {
+/// One field line of a head or a trailer section
+///
+/// Its `Debug` form shows no value: cookies are secrets.
+#[derive(Clone, PartialEq, Eq)]
+pub struct FieldLine {
+    /// The name, in the case it came in
+    pub name: Box<str>,
+    /// The value without the white space around it; one that was folded is joined with single spaces
+    pub value: HeaderValue,
+}
+
+impl fmt::Debug for FieldLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FieldLine").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Copies parsed header lines into a map, and into `lines` where those are asked for; `None` where one
+/// is out of the map's bounds
+pub(super) fn to_map(fields: &[Header<'_>], mut lines: Option<&mut Vec<FieldLine>>) -> Option<HeaderMap> {
     let mut map = HeaderMap::with_capacity(fields.len());
     for field in fields {
         let name = HeaderName::from_bytes(field.name.as_bytes()).ok()?;
@@ -145,7 +163,11 @@ pub(super) fn to_map(fields: &[Header<'_>]) -> Option<HeaderMap> {
             Some(_) => HeaderValue::from_maybe_shared(unfold(field.value)),
             None => HeaderValue::from_bytes(field.value),
         };
-        map.try_append(name, value.ok()?).ok()?;
+        let value = value.ok()?;
+        if let Some(lines) = &mut lines {
+            lines.push(FieldLine { name: field.name.into(), value: value.clone() });
+        }
+        map.try_append(name, value).ok()?;
     }
     Some(map)
 }

@@ -4,8 +4,8 @@ use http::{HeaderMap, Method, Version};
 use proptest::prelude::*;
 
 use super::{
-    End, Http1Error, Incomplete, Limits, MAX_FIELDS, MAX_INTERIM_RESPONSES, MAX_TRAILER_BYTES, Part,
-    ResponseDecoder, ResponseHead,
+    End, FieldLine, Http1Error, Incomplete, Limits, MAX_FIELDS, MAX_INTERIM_RESPONSES, MAX_TRAILER_BYTES,
+    Part, ResponseDecoder, ResponseHead,
 };
 
 const EVENT_STREAM: &str =
@@ -414,4 +414,51 @@ proptest! {
         let whole = decode(&Method::GET, [bytes.as_bytes()], Limits::default());
         prop_assert_eq!(decode(&Method::GET, bytes.as_bytes().chunks(1), Limits::default()), whole);
     }
+}
+
+/// Each kind of part that has field lines, and those lines
+fn lines_of(bytes: &[u8], size: usize) -> Vec<(&'static str, Vec<String>)> {
+    let mut decoder = ResponseDecoder::new(&Method::GET, Limits::default()).keep_lines();
+    let mut told = Vec::new();
+    for mut read in bytes.chunks(size) {
+        while let (consumed, Some(part)) = decoder.next(read).unwrap() {
+            let kind = match part {
+                Part::Interim(_) => "interim",
+                Part::Head(_) => "head",
+                Part::End(_) => "end",
+                Part::Body(_) => "",
+            };
+            let line = |line: &FieldLine| format!("{}: {}", line.name, line.value.to_str().unwrap());
+            if !kind.is_empty() {
+                told.push((kind, decoder.lines().iter().map(line).collect()));
+            }
+            read = &read[consumed..];
+        }
+    }
+    told
+}
+
+#[test]
+fn field_lines_are_kept_in_their_order_and_case() {
+    let head = "HTTP/1.1 103 \r\nLINK: x\r\n\r\nHTTP/1.1 200 OK\r\nb: 1\r\nA: 2\r\nB:  3\r\n 4\r\na: 5\r\n";
+    let chunked =
+        format!("{head}Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nT: 1\r\nU: 2\r\nt: 3\r\n\r\n");
+    let lengthy = format!("{head}Content-Length: 0\r\n\r\n");
+    for (message, framing, trailers) in [
+        (&chunked, "Transfer-Encoding: chunked", &["T: 1", "U: 2", "t: 3"][..]),
+        (&lengthy, "Content-Length: 0", &[]),
+    ] {
+        for size in 1..=message.len() {
+            let told = lines_of(message.as_bytes(), size);
+            let owned = |lines: &[&str]| lines.iter().map(|&line| line.to_owned()).collect::<Vec<_>>();
+            let head = owned(&["b: 1", "A: 2", "B: 3 4", "a: 5", framing]);
+            let expected = [("interim", owned(&["LINK: x"])), ("head", head), ("end", owned(trailers))];
+            assert_eq!(told, expected, "in reads of {size}");
+        }
+    }
+    let mut decoder = ResponseDecoder::new(&Method::GET, Limits::default());
+    decoder.next(lengthy.as_bytes()).unwrap();
+    assert_eq!(decoder.lines(), []);
+    let line = FieldLine { name: "Set-Cookie".into(), value: http::HeaderValue::from_static("secret") };
+    assert_eq!(format!("{line:?}"), "FieldLine { name: \"Set-Cookie\", .. }");
 }

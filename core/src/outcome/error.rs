@@ -309,7 +309,7 @@ pub enum ProtocolError {
     /// The body is compressed, unasked, in a way that cannot be undone here
     #[error(transparent)]
     ContentEncoding(#[from] Unsupported),
-    /// The body is not what its content coding says
+    /// The body is not what its content coding says; damage counts behind the completion marker too (rule STR-4)
     #[error(transparent)]
     Content(#[from] ContentError),
     /// An event, or the body, is not what the dialect allows

@@ -111,10 +111,24 @@ fn c02_a_json_body_with_a_byte_order_mark_or_cut() {
         assert_eq!(ran.kind(), &ErrorKind::Truncated(Truncation::InResponse { reason }));
         assert_no_answer(&ran, "truncated");
     }
-    for case in both(&Answer::raw(head).send(JSON).end(End::Cut)) {
+    let notes = [[Note::UnaryAnswerToStream], [Note::NoCloseNotify]];
+    for (case, notes) in both(&Answer::raw(head).send(JSON).end(End::Cut)).into_iter().zip(notes) {
         let ran = case.tls().play();
-        ran.assert_completed(Some("stop"), "Hi").assert_requests(1);
-        assert!(ran.noted(Note::NoCloseNotify));
+        ran.assert_completed(Some("stop"), "Hi").assert_requests(1).assert_notes(&notes);
+    }
+}
+
+#[test]
+fn c02_a_json_body_in_place_of_a_stream_on_a_connection_held_open() {
+    for content_type in ["application/json", "text/event-stream"] {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\n");
+        let until_eof = Answer::raw(format!("{head}\r\n")).send(JSON);
+        let chunked = Answer::raw(format!("{head}Transfer-Encoding: chunked\r\n\r\n")).chunked().send(JSON);
+        for answer in [until_eof, chunked] {
+            let ran = Case::stream(Dialect::OpenAiChat).answer(answer.end(End::Open)).play();
+            ran.assert_completed(Some("stop"), "Hi").assert_requests(1).assert_times(Some(0.0), 0.0);
+            ran.assert_notes(&[Note::UnaryAnswerToStream]);
+        }
     }
 }
 

@@ -7,6 +7,8 @@ use serde::de::IgnoredAny;
 use steadfast::config::RequestConfig;
 use steadfast::framing::{Event, Field, Framer, Framing, FramingError};
 
+use crate::output::json_line;
+
 /// One event
 #[derive(Serialize)]
 struct Line<'a> {
@@ -23,6 +25,28 @@ struct Line<'a> {
 struct Last<'a> {
     last_event_id: &'a str,
     bytes: usize,
+    /// The body ends in the midst of an array or of a line
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    incomplete: bool,
+    /// What has come of an event that did not end
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tail: Option<Tail>,
+}
+
+/// An event as far as it came
+#[derive(Serialize)]
+struct Tail {
+    event: String,
+    data: String,
+}
+
+/// How a body ends
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// Where it may
+    Whole,
+    /// In the midst of an array or of a line
+    Cut,
 }
 
 /// Writes a line of JSON for each event, and one at the end
@@ -32,7 +56,7 @@ pub(super) fn write<'a>(
     framing: Framing,
     reads: impl Iterator<Item = &'a [u8]>,
     out: &mut impl Write,
-) -> io::Result<Result<(), FramingError>> {
+) -> io::Result<Result<Ended, FramingError>> {
     let mut framer = Framer::new(framing, RequestConfig::default().max_event_bytes());
     let mut bytes = 0;
     for read in reads {
@@ -48,16 +72,41 @@ pub(super) fn write<'a>(
             rest = &rest[consumed..];
         }
     }
-    // The last line of a file may lack its end. An event stream drops what no blank line ends.
-    if framing == Framing::Ndjson
-        && let Some(tail) = framer.tail()
-        && serde_json::from_slice::<IgnoredAny>(framer.bytes(&[], tail.data)).is_ok()
-    {
-        write_event(&framer, &[], &tail, out)?;
+    let (ended, tail) = finish(&mut framer, out)?;
+    let last_event_id = &String::from_utf8_lossy(last_event_id(&framer));
+    write_line(&Last { last_event_id, bytes, incomplete: ended == Ended::Cut, tail }, out)?;
+    Ok(Ok(ended))
+}
+
+/// How the body ended, and what it leaves without an end
+fn finish(framer: &mut Framer, out: &mut impl Write) -> io::Result<(Ended, Option<Tail>)> {
+    if let Framer::JsonArray(framer) = framer {
+        let tail = framer.unfinished().map(|data| Tail::of(b"message", data));
+        return Ok((if framer.is_whole() { Ended::Whole } else { Ended::Cut }, tail));
     }
-    let last = Last { last_event_id: &String::from_utf8_lossy(last_event_id(&framer)), bytes };
-    write_line(&last, out)?;
-    Ok(Ok(()))
+    while let Some(event) = framer.tail() {
+        let data = framer.bytes(&[], event.data);
+        let tail = Tail::of(event.name.map_or(b"message", |name| framer.bytes(&[], name)), data);
+        match (&framer, event.field) {
+            // To the standard an `error` line is nothing.
+            (_, Field::Error) => {}
+            // The last line of a file may lack its end.
+            (Framer::Ndjson(_), Field::Data) if serde_json::from_slice::<IgnoredAny>(data).is_ok() => {
+                write_event(framer, &[], &event, out)?;
+            }
+            (Framer::Ndjson(_), Field::Data) => return Ok((Ended::Cut, Some(tail))),
+            // The standard drops what no blank line ends.
+            (Framer::Sse(_) | Framer::JsonArray(_), Field::Data) => return Ok((Ended::Whole, Some(tail))),
+        }
+    }
+    Ok((Ended::Whole, None))
+}
+
+impl Tail {
+    fn of(event: &[u8], data: &[u8]) -> Self {
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        Self { event: text(event), data: text(data) }
+    }
 }
 
 fn write_event(framer: &Framer, input: &[u8], event: &Event, out: &mut impl Write) -> io::Result<()> {
@@ -81,6 +130,5 @@ fn last_event_id(framer: &Framer) -> &[u8] {
 }
 
 fn write_line(line: &impl Serialize, out: &mut impl Write) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, line)?;
-    out.write_all(b"\n")
+    out.write_all(json_line(line)?.as_bytes())
 }

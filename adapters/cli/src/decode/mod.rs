@@ -10,56 +10,70 @@
 mod answer;
 mod events;
 mod raw;
-
 mod response;
 
-use std::fs;
-use std::io::{self, BufWriter, Read, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use steadfast::config::RequestConfig;
 
 use crate::args::DecodeArgs;
+use crate::decode::events::Ended;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::input::read_all;
 use crate::message::say;
-use crate::output::{is_read, print_json};
+use crate::output::{is_read, print_json, stdout};
 use crate::usage::UsageError;
 
 /// Runs the command
 pub(crate) fn run(args: &DecodeArgs) -> Result<Exit, Failure> {
+    let settings = RequestConfig::default().with(&args.overrides()?).map_err(UsageError::from)?;
+    let recorded = read(&args.file)?;
+    if !args.http && recorded.starts_with(b"HTTP/") {
+        say("the file begins with a status line, and is read as a body: --http would read a whole response");
+    }
     if let Some(dialect) = args.dialect {
-        let settings = RequestConfig::default().with(&args.overrides()?).map_err(UsageError::from)?;
-        let answer = answer::decode(args, dialect, settings, read(&args.file)?)?;
+        let answer = answer::decode(args, dialect, settings, recorded)?;
         is_read(print_json(&answer))?;
         return Ok(answer.exit());
     }
-    let recorded = read(&args.file)?;
     let reads = recorded.chunks(args.split.0.get());
     let Some(framing) = args.framing else {
         let message = raw::decode(&args.method, reads);
         is_read(print_json(&message))?;
         return Ok(message.exit());
     };
-    let mut out = BufWriter::new(io::stdout().lock());
-    let mut broken = None;
-    let written = events::write(framing, reads, &mut out).and_then(|framed| {
-        broken = framed.err();
+    let mut out = BufWriter::new(stdout().map_err(Failure::Output)?);
+    let mut ended = Ok(Ended::Whole);
+    let written = events::write(framing, reads, &mut out).and_then(|told| {
+        ended = told;
         out.flush()
     });
     is_read(written)?;
-    let Some(error) = broken else { return Ok(Exit::Completed) };
-    say(format_args!("protocol: {error}"));
-    Ok(Exit::Protocol)
+    Ok(match ended {
+        Ok(Ended::Whole) => Exit::Completed,
+        Ok(Ended::Cut) => {
+            say("truncated: the body ends in the midst of an array or of a line");
+            Exit::Truncated
+        }
+        Err(error) => {
+            say(format_args!("protocol: {error}"));
+            Exit::Protocol
+        }
+    })
 }
+
+/// The most bytes of a recorded response: 1 GiB
+const MAX_RECORDED_BYTES: usize = 1 << 30;
 
 /// All of a file, or of stdin where its name is `-`
 fn read(path: &Path) -> Result<Vec<u8>, UsageError> {
-    let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
-        io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
+        read_all(io::stdin().lock(), MAX_RECORDED_BYTES)
     } else {
-        fs::read(path)
+        File::open(path).and_then(|file| read_all(file, MAX_RECORDED_BYTES))
     };
     read.map_err(|error| UsageError::Unreadable {
         path: path.display().to_string(),

@@ -2,9 +2,9 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use http::{HeaderMap, Method, StatusCode};
+use http::{Method, StatusCode};
 use serde::Serialize;
-use steadfast::http1::{Http1Error, Incomplete, Limits, Part, ResponseDecoder};
+use steadfast::http1::{FieldLine, Http1Error, Incomplete, Limits, Part, ResponseDecoder};
 
 use crate::exit::Exit;
 
@@ -50,7 +50,7 @@ impl Message {
 
 /// Decodes all reads of a connection that then ends
 pub(super) fn decode<'a>(method: &Method, reads: impl Iterator<Item = &'a [u8]>) -> Message {
-    let mut decoder = ResponseDecoder::new(method, Limits::default());
+    let mut decoder = ResponseDecoder::new(method, Limits::default()).keep_lines();
     let mut message = Message {
         status: None,
         headers: Vec::new(),
@@ -63,16 +63,16 @@ pub(super) fn decode<'a>(method: &Method, reads: impl Iterator<Item = &'a [u8]>)
         error: None,
     };
     let mut body = Vec::new();
-    let ended = take(&mut decoder, reads, |part, read| match part {
+    let ended = take(&mut decoder, reads, |part, read, lines| match part {
         Part::Interim(status) => message.interim.push(status.as_u16()),
         Part::Head(head) => {
             message.status = Some(head.status.as_u16());
-            message.headers = lines(&head.headers);
+            message.headers = printed(lines);
         }
         Part::Body(range) => body.extend_from_slice(&read[range]),
         Part::End(end) => {
             message.keep_alive = end.reusable;
-            message.trailers = lines(&end.trailers);
+            message.trailers = printed(lines);
         }
     })
     .and_then(|()| decoder.eof());
@@ -93,15 +93,16 @@ pub(super) fn decode<'a>(method: &Method, reads: impl Iterator<Item = &'a [u8]>)
     message
 }
 
-/// Gives out all parts of the reads, each with what of its read was left
+/// Gives out all parts of the reads, each with what of its read was left, and with the field lines of
+/// the section that came last
 fn take<'a>(
     decoder: &mut ResponseDecoder,
     reads: impl Iterator<Item = &'a [u8]>,
-    mut part: impl FnMut(Part, &[u8]),
+    mut part: impl FnMut(Part, &[u8], &[FieldLine]),
 ) -> Result<(), Http1Error> {
     for mut read in reads {
         while let (consumed, Some(next)) = decoder.next(read)? {
-            part(next, read);
+            part(next, read, decoder.lines());
             read = &read[consumed..];
         }
     }
@@ -109,9 +110,9 @@ fn take<'a>(
 }
 
 /// Names and values, the latter in Latin-1, as HTTP had it
-fn lines(fields: &HeaderMap) -> Vec<(String, String)> {
+fn printed(lines: &[FieldLine]) -> Vec<(String, String)> {
     let latin_1 = |bytes: &[u8]| bytes.iter().copied().map(char::from).collect();
-    fields.iter().map(|(name, value)| (name.to_string(), latin_1(value.as_bytes()))).collect()
+    lines.iter().map(|line| (line.name.to_string(), latin_1(line.value.as_bytes()))).collect()
 }
 
 /// One word for what was broken

@@ -6,7 +6,7 @@ use crate::support::{Ran, run, steadfast};
 fn usage_errors_exit_2_and_say_what_to_do() {
     let cases: [(&[&str], &str); 8] = [
         (&[], "Usage: steadfast"),
-        (&["call"], "<PROMPT>"),
+        (&["call"], "there is no <PROMPT>: give it as an argument, or on stdin"),
         (&["call", "--config", "request_timout=3", "Hi."], "the nearest is request_timeout"),
         (
             &["call", "--config", "tool_timeout=NaN", "Hi."],

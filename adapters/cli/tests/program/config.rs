@@ -156,7 +156,7 @@ fn a_file_that_cannot_be_used_is_a_usage_error_that_names_it() {
     let cases = [
         (value.path(), format!("{}:2: max_attempts cannot be 0: it takes a whole number", value.path())),
         (syntax.path(), format!("{}:2: ", syntax.path())),
-        (large.path(), format!("{}: a settings file has at most 1048576 bytes", large.path())),
+        (large.path(), format!("{}: larger than 1 MiB, the most that is read", large.path())),
         ("no/such/file.toml", "no/such/file.toml: No such file".to_owned()),
     ];
     for (path, said) in cases {

@@ -217,7 +217,7 @@ fn the_events_of_a_body_are_printed_a_line_each() {
             "\u{feff}id: 3\nretry: 5\ndata: a\ndata: b\n\nerror: {}\n\nevent: x\ndata: \u{e9}\n\ndata: lost",
             "{\"event\":\"message\",\"data\":\"a\\nb\",\"id\":\"3\",\"retry\":5}\n\
              {\"event\":\"x\",\"data\":\"é\",\"id\":\"3\",\"retry\":5}\n\
-             {\"last_event_id\":\"3\",\"bytes\":75}\n",
+             {\"last_event_id\":\"3\",\"bytes\":75,\"tail\":{\"event\":\"message\",\"data\":\"lost\"}}\n",
         ),
         (
             "ndjson",
@@ -241,8 +241,40 @@ fn the_events_of_a_body_are_printed_a_line_each() {
             assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), lines, ""), "{split}");
         }
     }
-    let ran = decode(&["--framing", "ndjson"], b"{\"a\":1}\n{\"cut");
-    assert_eq!(ran.stdout.lines().count(), 2, "half a line is none: {}", ran.stdout);
+}
+
+#[test]
+fn a_body_that_is_cut_says_so_in_its_last_line() {
+    let tail = |event: &str, data: &str| json!({"event": event, "data": data});
+    let null = json!(null);
+    let cases = [
+        ("sse", "data: a\n\nevent: x\ndata: b\ndata: c", 1, null.clone(), tail("x", "b\nc")),
+        ("sse", "data: a\n\nerror: no\n: ping", 1, null.clone(), null.clone()),
+        ("sse", "data: a\n\nid: 1", 1, null.clone(), null.clone()),
+        ("ndjson", "{\"a\":1}\n{\"cut", 1, json!(true), tail("message", "{\"cut")),
+        ("ndjson", "{\"a\":1}\n ", 1, null.clone(), null.clone()),
+        ("json-array", "[1, 2", 1, json!(true), tail("message", "2")),
+        ("json-array", "[{\"a\":1},{\"b", 1, json!(true), tail("message", "{\"b")),
+        ("json-array", "[{\"a\":1}", 1, json!(true), null.clone()),
+        ("json-array", "", 0, json!(true), null.clone()),
+        ("json-array", "[]\n", 0, null.clone(), null.clone()),
+        ("json-array", "{\"a\":1}\n", 1, null.clone(), null.clone()),
+    ];
+    for (framing, body, events, incomplete, tail) in cases {
+        for split in ["whole", "bytes", "4"] {
+            let ran = decode(&["--framing", framing, "--split", split], body.as_bytes());
+            let lines: Vec<Value> =
+                ran.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+            let last = &lines[events];
+            assert_eq!(lines.len(), events + 1, "{framing} {body}: {}", ran.stdout);
+            assert_eq!((&last["incomplete"], &last["tail"]), (&incomplete, &tail), "{framing} {body}");
+            let (code, said) = match incomplete.is_null() {
+                true => (0, ""),
+                false => (12, "steadfast: truncated: the body ends in the midst of an array or of a line\n"),
+            };
+            assert_eq!((ran.code, ran.stderr.as_str()), (Some(code), said), "{framing} {body}");
+        }
+    }
 }
 
 #[test]
@@ -257,10 +289,10 @@ fn a_body_in_another_framing_fails_after_the_events_before() {
 #[test]
 fn the_http_response_itself_is_one_object() {
     let message = "HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\nSet-Cookie: a\r\nX-B: \u{e9}\r\n\
-        Set-Cookie: c\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1;x=y\r\n\0\r\n0\r\nX-T: t\r\n\r\n";
+        set-cookie: c\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1;x=y\r\n\0\r\n0\r\nX-T: t\r\nY: u\r\nx-t: v\r\n\r\n";
     let expected = concat!(
-        r#"{"status":200,"headers":[["set-cookie","a"],["set-cookie","c"],["x-b","Ã©"],["transfer-encoding","chunked"]],"#,
-        r#""interim":[103],"body":"YWJjAA==","outcome":"complete","error_kind":null,"keep_alive":true,"trailers":[["x-t","t"]]}"#,
+        r#"{"status":200,"headers":[["Set-Cookie","a"],["X-B","Ã©"],["set-cookie","c"],["Transfer-Encoding","chunked"]],"#,
+        r#""interim":[103],"body":"YWJjAA==","outcome":"complete","error_kind":null,"keep_alive":true,"trailers":[["X-T","t"],["Y","u"],["x-t","v"]]}"#,
         "\n"
     );
     for split in ["whole", "bytes", "9"] {
@@ -329,12 +361,22 @@ fn what_cannot_go_together_is_a_usage_error() {
 }
 
 #[test]
+fn a_response_that_is_read_as_a_body_is_pointed_out() {
+    let response = format!("HTTP/1.1 200 OK\r\n\r\n{TEXT}{STOP}{DONE}");
+    for what in [["--dialect", "openai-chat"], ["--framing", "sse"]] {
+        let ran = decode(&what, response.as_bytes());
+        assert!(ran.stderr.contains("--http would read a whole response"), "{}", ran.stderr);
+    }
+    assert_eq!(chat(&response, &["--http"]).0, Some(0));
+}
+
+#[test]
 fn help_has_examples_and_says_what_is_printed() {
     let ran = run(&mut steadfast(&["decode", "--help"]));
     assert_eq!(ran.code, Some(0));
     for line in [
         "\n  steadfast decode --dialect openai-chat answer.sse\n",
-        "\n  With --http --raw, the response as one JSON object: status,",
+        "\n  With --http --raw, the response as one JSON object: status, headers (",
         "\n   14  protocol: ",
     ] {
         assert!(ran.stdout.contains(line), "{line:?} is not in {}", ran.stdout);

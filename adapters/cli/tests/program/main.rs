@@ -6,6 +6,9 @@ mod config;
 mod decode;
 mod demo;
 mod mock;
+#[cfg(unix)]
+mod output;
+mod prompt;
 mod proxy;
 mod recorded;
 mod support;

@@ -322,7 +322,7 @@ fn one_json_document_in_place_of_events() {
     play.receive(json!({"error": {"message": "busy"}}).to_string()).fin();
     assert!(matches!(play.error(), ErrorKind::InBand(error) if error.message == "busy"));
     // What is no JSON, or is cut, or comes after an event is none.
-    for body in ["{\"choices\":[", "[ERROR] no\n", "{\"error\":{\"message\":\"busy\"}} no"] {
+    for body in ["{\"choices\":[", "[ERROR] no\n", "{\"choices\":[]} no"] {
         let mut play = Play::stream(CHAT, Overrides::new().max_attempts(1)).start();
         play.at(100).request().receive([OPEN_HEAD, body].concat()).fin();
         assert!(matches!(play.error(), ErrorKind::Empty), "{body}");
@@ -330,6 +330,52 @@ fn one_json_document_in_place_of_events() {
     let mut play = open_to_the_end();
     play.receive(CHAT.text("Hi")).receive(&answer).fin();
     assert!(matches!(play.error(), ErrorKind::Truncated(_)));
+}
+
+/// A server may hold its connection open behind an answer or an error in place of the stream
+#[test]
+fn a_document_that_says_that_it_is_all_is_not_waited_behind() {
+    let answer = json!({"id": "c1", "choices": [{"message": {"content": "}]"}, "finish_reason": "stop"}]});
+    let error = json!({"error": {"message": "busy"}});
+    let json = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n";
+    for head in [OPEN_HEAD, json] {
+        for (document, word) in [(&answer, "completed"), (&json!([answer]), "completed"), (&error, "error")] {
+            for behind in ["", "\n\n", " no", "data: [DONE]\n\n"] {
+                let whole = [head, "\u{FEFF}\r\n", &document.to_string(), behind].concat();
+                for size in [whole.len(), 1, 7] {
+                    let mut play = Play::stream(CHAT, Overrides::new().max_attempts(1)).start();
+                    play.at(100).request();
+                    for read in whole.as_bytes().chunks(size) {
+                        if play.record.done.is_none() {
+                            play.receive(read);
+                        }
+                    }
+                    let case = format!("{document} {behind:?} {size}");
+                    assert_eq!((play.outcome().word(), play.ended_at()), (word, ms(100)), "{case}");
+                    assert_eq!(play.outcome().timeline.notes, [Note::UnaryAnswerToStream], "{case}");
+                    assert_eq!(play.outcome().timeline.attempts[0].events, 0, "{case}");
+                }
+            }
+        }
+    }
+    // One that does not say so may be a line that a proxy put before the events,
+    for size in [usize::MAX, 1] {
+        let events =
+            [OPEN_HEAD, "{\"x\":1}\n\n", &CHAT.text("Hi"), &CHAT.terminal(), "data: [DONE]\n\n"].concat();
+        let mut play = Play::stream(CHAT, Overrides::new()).start();
+        play.at(100).request();
+        for read in events.as_bytes().chunks(size.min(events.len())) {
+            play.receive(read);
+        }
+        assert_eq!((play.completion().turn.text(), play.ended_at()), ("Hi", ms(100)));
+    }
+    // or the first of many: only the end of the body tells.
+    let open = json!({"id": "c1", "choices": [{"message": {"content": "Hi"}}]}).to_string();
+    let mut play = open_to_the_end();
+    play.receive(&open);
+    assert_eq!(play.deadline().map(|(_, timer)| timer), Some(Timer::StreamIdle));
+    play.fin();
+    assert_eq!((play.completion().turn.text(), play.ended_at()), ("Hi", ms(100)));
 }
 
 /// Rule STR-9: a line that is whole and ends the turn counts after every kind of cut

@@ -51,7 +51,6 @@ pub struct Framer {
     id: Option<Vec<u8>>,
     last_event_id: Vec<u8>,
     retry: Option<Duration>,
-    comments: u64,
     mark: ByteOrderMark,
     /// The last byte was a CR, so an LF that comes next belongs to it
     after_cr: bool,
@@ -75,7 +74,6 @@ impl Framer {
             id: None,
             last_event_id: Vec::new(),
             retry: None,
-            comments: 0,
             mark: ByteOrderMark::default(),
             after_cr: false,
             lent: false,
@@ -154,11 +152,6 @@ impl Framer {
     /// The reconnection time that the stream asked for last
     pub fn retry(&self) -> Option<Duration> {
         self.retry
-    }
-
-    /// Comment lines so far
-    pub fn comments(&self) -> u64 {
-        self.comments
     }
 
     /// Whether nothing of the stream bears on how the input is read
@@ -247,13 +240,12 @@ impl Framer {
                     self.retry = Some(retry);
                 }
             }
-            LineField::Comment => self.comments += 1,
             LineField::Error => {
                 self.settle(input);
                 self.lent = true;
                 return Some(Event { data: value, name: None, field: Field::Error });
             }
-            LineField::Unknown => {}
+            LineField::Comment | LineField::Unknown => {}
         }
         self.kept.truncate(self.line_start());
         None
@@ -374,7 +366,6 @@ impl fmt::Debug for Framer {
         f.debug_struct("Framer")
             .field("max_event_bytes", &self.max_event_bytes)
             .field("kept", &self.kept.len())
-            .field("comments", &self.comments)
             .field("failed", &self.failed)
             .finish_non_exhaustive()
     }
