@@ -11,7 +11,7 @@ pub(crate) enum Exit {
     Completed,
     /// Something beside the call failed, or a scenario did not agree
     Failed,
-    /// The command line or the environment cannot be used
+    /// The command line, the environment or a file cannot be used
     Usage,
     /// The provider ended the answer early
     Incomplete,
@@ -71,7 +71,7 @@ impl Exit {
             Self::Failed => {
                 "failed for another reason, as where stdout takes no more; in `demo`, a scenario did not agree"
             }
-            Self::Usage => "usage: the command line or the environment cannot be used",
+            Self::Usage => "usage: the command line, the environment or a file cannot be used",
             Self::Incomplete => {
                 "incomplete: the provider ended the answer early (length, content filter, pause)"
             }

@@ -2,6 +2,7 @@
 
 mod call;
 mod command_line;
+mod config;
 mod decode;
 mod demo;
 mod mock;
