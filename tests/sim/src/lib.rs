@@ -26,6 +26,7 @@
 
 mod observed;
 mod play;
+pub mod random;
 mod replay;
 mod server;
 

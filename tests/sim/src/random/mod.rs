@@ -1,0 +1,44 @@
+//! Random runs: plans drawn from a seed, played in virtual time, and checked at every step.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `choices` | [`Choices`]: the numbers that a plan is drawn from |
+//! | `plan`, `draw` | [`Plan`]: calls in a row, and what their servers do; how it is drawn |
+//! | `wire`, `speech` | what a server sends, and what each byte of it makes known |
+//! | `server` | the servers of a run, and the connections that calls leave |
+//! | `truth` | what the rules make of all that |
+//! | `world` | the driver and the consumer |
+//! | `invariants` | [`Invariant`]: what holds of every call |
+//! | `watch`, `settled` | the checks, of every step and of the outcome |
+//! | `coverage` | [`Coverage`]: which faults and transitions were met |
+//! | `log` | [`Digest`]: a number for all steps |
+//! | `shrink` | [`shrink()`]: shorter tapes that fail as well |
+
+mod choices;
+mod coverage;
+mod draw;
+mod invariants;
+mod log;
+mod plan;
+mod runner;
+mod server;
+mod settled;
+mod shrink;
+mod speech;
+mod truth;
+mod watch;
+mod wire;
+mod world;
+
+pub use choices::Choices;
+pub use coverage::{Coverage, Fault};
+pub use draw::MAX_CALLS;
+pub use invariants::{Invariant, Violation};
+pub use log::Digest;
+pub use plan::{
+    CallPlan, Cancel, Client, Connect, ContentType, End, Exchange, Framing, Head, Piece, Plan, Problem,
+    RetryAfter,
+};
+pub use runner::{Failure, Played, Simulator, Totals};
+pub use shrink::{MAX_TRIES, shrink};
+pub use world::MAX_EVENTS_PER_CALL;
