@@ -46,7 +46,7 @@ pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Pie
             };
             body.begin(dialect);
             body.push(before);
-            body.token();
+            body.other_token();
             body.push(after);
             body.end(dialect, if said.two_choices { Mark::Delta } else { Mark::OpensChoice });
             said.two_choices = true;

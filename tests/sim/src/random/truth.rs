@@ -192,6 +192,16 @@ impl Truth {
         }
     }
 
+    /// The transport says that the message has ended
+    pub(crate) fn message_ended(&mut self, now: Instant, marks: &[Marked]) {
+        for marked in &marks[self.marks_met.min(marks.len())..] {
+            if self.fate.is_none() {
+                self.know(now, marked.mark);
+            }
+        }
+        self.marks_met = marks.len();
+    }
+
     /// The final head has come
     pub(crate) fn head_came(&mut self, now: Instant) {
         self.place = if !self.head.is_answer(self.dialect.is_some()) {
@@ -294,6 +304,8 @@ impl Truth {
         self.fate = Some(match self.place {
             Place::Connecting | Place::Waiting => Ends::TRANSPORT,
             Place::Refused => self.refused(),
+            Place::Stream if by_eof && self.is_document() && !is_empty && proper => Ends::PROTOCOL,
+            Place::Stream if by_eof && self.is_document() && !is_empty => Ends::TRUNCATED,
             Place::Stream if by_eof => self.concluded(),
             _ if self.marked_at.is_some() => Ends::WELL,
             Place::Unary if by_eof && (self.dialect.is_none() || is_whole) => Ends::WELL,
@@ -320,6 +332,11 @@ impl Truth {
         });
     }
 
+    /// One JSON document comes in place of a stream
+    fn is_document(&self) -> bool {
+        self.head.content_type == ContentType::WholeJson
+    }
+
     /// The connection was not made
     pub(crate) fn not_connected(&mut self, stage: Stage) {
         self.fate = Some(if stage == Stage::Proxy { Ends::PROXY } else { Ends::TRANSPORT });
@@ -327,7 +344,7 @@ impl Truth {
 
     /// Takes what lies behind the last blank line, where that counts (STR-9)
     fn take_tail(&mut self, now: Instant, marks: &[Marked], by_eof: bool, proper: bool) {
-        let is_json_whole = self.head.content_type == ContentType::WholeJson;
+        let is_document = self.is_document();
         for marked in &marks[self.marks_met.min(marks.len())..] {
             if self.place != Place::Stream || marked.there > self.fed || self.fate.is_some() {
                 return;
@@ -336,7 +353,7 @@ impl Truth {
                 && matches!(marked.mark, Mark::Sentinel | Mark::InBand(_));
             let counts = match marked.mark {
                 Mark::NotJson | Mark::BodyEnd | Mark::MayBreak | Mark::Broken => false,
-                _ => proper || is_last_line || (by_eof && is_json_whole),
+                _ => proper || is_last_line || (by_eof && is_document),
             };
             if counts {
                 self.know(now, marked.mark);

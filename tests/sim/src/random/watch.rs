@@ -92,6 +92,12 @@ pub(crate) struct Watch {
     pub(crate) floor: Option<Duration>,
     /// Bytes that the call was told of may not have been parsed
     pub(crate) pending: bool,
+    /// The caller gave up while that was so, and how the attempt may have ended before
+    pub(crate) is_blurred: bool,
+    pub(crate) unseen: Ends,
+    /// What the last attempt ended by, and when
+    pub(crate) ended_by: Told,
+    pub(crate) ended_at: Instant,
     pub(crate) stale: u32,
     /// Bytes that had come on the connection closed last
     pub(crate) fed_at_close: u32,
@@ -128,6 +134,10 @@ impl Watch {
             again: Again { may: false, must: false },
             floor: None,
             pending: false,
+            is_blurred: false,
+            unseen: Ends::NONE,
+            ended_by: Told::Start,
+            ended_at: Instant::ORIGIN,
             stale: 0,
             fed_at_close: 0,
             done: false,
@@ -169,9 +179,14 @@ impl Watch {
 
     /// The call was told something at `now`
     pub(crate) fn told(&mut self, now: Instant, told: Told) {
+        // What was told before may have been acted on already, though nothing has shown yet.
+        if self.pending && matches!(told, Told::Cancel | Told::ConsumerFailed) {
+            self.unseen = self.unseen.or(if self.live.is_some() { self.end() } else { self.last_end });
+            self.is_blurred = true;
+        }
         self.told_at = self.told_at.max(now);
         self.told = told;
-        self.pending |= told == Told::Link;
+        self.pending = true;
         if told == Told::Taken && std::mem::take(&mut self.item_out) {
             let extended = std::mem::take(&mut self.delta_out);
             if self.truth.place == Place::Stream {
@@ -188,10 +203,10 @@ impl Watch {
         let truth = &self.truth;
         let marked = truth.marked_at.is_some();
         match self.told {
-            Told::Cancel if self.pending => Ends::CANCELLED.or(Ends::WELL),
+            Told::Cancel if self.is_blurred => Ends::CANCELLED.or(Ends::WELL).or(self.unseen),
             Told::Cancel if marked => Ends::WELL,
             Told::Cancel => Ends::CANCELLED,
-            Told::ConsumerFailed => Ends::CONSUMER,
+            Told::ConsumerFailed => Ends::CONSUMER.or(self.unseen),
             Told::Elapsed(Some(timer)) => match (timer, truth.place) {
                 (_, Place::Refused) => truth.refused(),
                 _ if marked => Ends::WELL,
@@ -281,6 +296,7 @@ impl Watch {
         })?;
         self.live = None;
         self.fed_at_close = self.truth.fed;
+        (self.ended_by, self.ended_at) = (self.told, self.told_at);
         self.last_end = if self.truth.unasked { Ends::PROTOCOL } else { self.end() };
         self.again = self.again(self.last_end);
         let unix_now = Duration::from_secs(self.unix_seconds) + self.told_at.since_origin();
@@ -289,8 +305,7 @@ impl Watch {
         let may_live_on = truth.sent == whole_request
             && !truth.write_failed
             && !truth.peer_ended
-            && !truth.facts
-            && !matches!(self.told, Told::Cancel | Told::ConsumerFailed);
+            && !truth.facts;
         let at_end = Some(truth.fed) == wire.body_end;
         match mode {
             CloseMode::Abort => {}

@@ -91,6 +91,11 @@ impl Body {
         self.bytes.extend_from_slice(&self.text.as_bytes()[from..]);
     }
 
+    /// Adds a text of another choice than the first
+    pub(crate) fn other_token(&mut self) {
+        self.push("<other>");
+    }
+
     pub(crate) fn mark(&mut self, mark: Mark) {
         let at = self.bytes.len() as u32;
         self.marks.push(Marked { known: at, there: at, mark });
@@ -202,9 +207,10 @@ impl Wire {
         self.body_start = self.bytes.len() as u32;
         let framing = if asked.facts { Framing::Length } else { exchange.head.framing };
         if !has_body(exchange.head.status) {
-            self.end_body();
-        } else {
-            self.frame(framing, &mut at);
+            self.body.bytes.clear();
+            self.ends_at(exchange, asked, true);
+        } else if self.frame(framing, &mut at) {
+            self.ends_at(exchange, asked, framing != Framing::Eof);
         }
         if let Some(pause) = exchange.surplus
             && self.body_end.is_some()
@@ -228,7 +234,7 @@ impl Wire {
         let sent_whole = self.sends.iter().take_while(|(_, upto)| *upto <= kept).count();
         let at = self.sends.get(sent_whole).map_or(delay, |(at, _)| *at);
         self.sends.truncate(sent_whole);
-        if self.sends.last().map_or(0, |(_, upto)| *upto) < kept {
+        if self.sends.last().is_none_or(|(_, upto)| *upto < kept) {
             self.sends.push((at, kept));
         }
         self.body_end = self.body_end.filter(|end| *end <= kept);
@@ -247,7 +253,9 @@ impl Wire {
             }
             body.push(speech::error_body(head.problem));
             if floods && max_body <= MAX_FLOOD {
-                body.fill(max_body);
+                body.mark(Mark::MayBreak);
+                body.fill(max_body + SLACK);
+                body.mark(Mark::Broken);
             }
         } else if let (Some(dialect), Shape::Stream, false) =
             (asked.dialect, asked.shape, head.content_type == ContentType::WholeJson)
@@ -273,10 +281,6 @@ impl Wire {
             body.push(after);
         }
         pieces.push((first, body.bytes.len() as u32));
-        if asked.shape == Shape::Stream && head.is_answer(asked.dialect.is_some()) {
-            body.mark(Mark::Text);
-            body.mark(Mark::Sentinel);
-        }
     }
 
     fn render_head(&mut self, exchange: &Exchange, asked: Asked<'_>) {
@@ -321,8 +325,26 @@ impl Wire {
         }
     }
 
-    /// Puts the body into the framing of its message
-    fn frame(&mut self, framing: Framing, at: &mut Duration) {
+    /// The message ends here: by its framing, which says so at once, or with its connection
+    fn ends_at(&mut self, exchange: &Exchange, asked: Asked<'_>, by_framing: bool) {
+        let there = self.bytes.len() as u32;
+        // A transport that reports facts tells of the end by itself.
+        let known = there + u32::from(asked.facts || !by_framing);
+        let is_document = asked.shape == Shape::Stream
+            && exchange.head.content_type == ContentType::WholeJson
+            && exchange.head.is_answer(asked.dialect.is_some());
+        if is_document {
+            self.marks.push(Marked { known, there, mark: Mark::Text });
+            self.marks.push(Marked { known, there, mark: Mark::Sentinel });
+        }
+        if by_framing {
+            self.marks.push(Marked { known, there, mark: Mark::BodyEnd });
+            self.body_end = Some(there);
+        }
+    }
+
+    /// Puts the body into the framing of its message; returns whether that is unbroken
+    fn frame(&mut self, framing: Framing, at: &mut Duration) -> bool {
         let chunked = matches!(framing, Framing::Chunks | Framing::BrokenChunks);
         let mut from = 0;
         let mut marks = 0;
@@ -349,7 +371,7 @@ impl Wire {
                 self.bytes.extend_from_slice(b"zz\r\n");
                 self.mark(Mark::Broken);
                 self.sent(*at);
-                return;
+                return false;
             }
             from = upto;
         }
@@ -357,14 +379,7 @@ impl Wire {
             self.bytes.extend_from_slice(b"0\r\n\r\n");
         }
         self.sent(*at);
-        if framing != Framing::Eof {
-            self.end_body();
-        }
-    }
-
-    fn end_body(&mut self) {
-        self.mark(Mark::BodyEnd);
-        self.body_end = Some(self.bytes.len() as u32);
+        true
     }
 
     fn mark(&mut self, mark: Mark) {

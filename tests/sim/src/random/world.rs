@@ -95,6 +95,7 @@ impl World {
     pub(crate) fn play(&mut self, plan: &Plan) -> Result<Duration, Violation> {
         let mut now = Instant::ORIGIN;
         self.server.clear();
+        self.commands.clear();
         for number in 0..plan.calls.len() {
             now = now + plan.calls[number].idle;
             now = self.call(plan, number, now)?;
@@ -154,6 +155,9 @@ impl World {
         let mut stop = self.tell(driver, call, Told::Start, Event::Start)?;
         let mut looked: Option<Timer> = None;
         while driver.events < MAX_EVENTS_PER_CALL {
+            if matches!(stop, Stop::Done) {
+                return Ok(());
+            }
             driver.events += 1;
             let client = driver.client;
             if let Some((at, pause)) = client.suspended
@@ -315,8 +319,7 @@ impl World {
                 return self.tell(driver, call, Told::Link, Event::Fact(Fact::Head(id, head)));
             }
             Arrival::BodyEnd => {
-                // Its mark has been met with the last byte of the body, or there was none.
-                truth.came(now, 0, &wire.marks, |_| {});
+                truth.message_ended(now, &wire.marks);
                 return self.tell(driver, call, Told::Link, Event::Fact(Fact::End(id)));
             }
             Arrival::Eof(ended) => {
@@ -395,12 +398,9 @@ impl World {
             if count == 1 && driver.client.read_bytes > 0 {
                 coverage.fault(Fault::SplitReads);
             }
-            let marks: &[super::wire::Marked] = match &wire.marks {
-                // That a body has ended is a fact of its own.
-                marks if link.facts && wire.body_end.is_some() => &marks[..marks.len() - 1],
-                marks => marks,
-            };
-            truth.came(driver.now, count, marks, |mark| met(coverage, driver.plan, link.exchange, mark));
+            truth.came(driver.now, count, &wire.marks, |mark| {
+                met(coverage, driver.plan, link.exchange, mark);
+            });
         }
         let event =
             if link.facts { Event::Fact(Fact::Body(id, bytes)) } else { Event::Received(id, bytes) };
