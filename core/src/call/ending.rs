@@ -243,8 +243,7 @@ impl Call {
         let whole = self.request.head.len() + self.request.body.len();
         match std::mem::replace(&mut self.inner, Inner::Idle) {
             Inner::Attempting(attempt) => {
-                let is_whole =
-                    attempt.sent == whole && attempt.write_failed.is_none() && attempt.peer_end.is_none();
+                let is_whole = attempt.sent == whole && attempt.write_failed.is_none() && !attempt.peer_gone;
                 let Attempt { id, head, record, http, body_left, reusable, .. } = *attempt;
                 let mode = match (reason, http) {
                     _ if !is_whole => CloseMode::Abort,
