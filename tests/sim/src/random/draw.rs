@@ -168,7 +168,7 @@ fn client(choices: &mut Choices<'_>, times: &Times) -> Client {
         }
         3 => client.late = Some((1 + choices.below(4), times.draw(choices))),
         4 => client.cancel = Cancel::After(times.draw(choices)),
-        5 => client.cancel = Cancel::AtEvent(1 + choices.below(24)),
+        5 => client.cancel = Cancel::AtEvent(choices.below(24)),
         6 => client.fails_at = 1 + choices.below(5),
         7 => client.drops = choices.below(1 << 16),
         8 => {
@@ -290,13 +290,14 @@ fn pieces(pieces: &mut Vec<(Duration, Piece)>, count: u32, choices: &mut Choices
             4 => Piece::Tool,
             5 => Piece::SecondChoice,
             6 => Piece::Usage,
-            7 => choices.pick(&[Piece::Marker, Piece::Sentinel, Piece::Opening]),
+            7 => choices.pick(&[Piece::Marker, Piece::StopsEarly, Piece::Sentinel, Piece::Opening]),
             _ => fault(choices),
         };
         pieces.push((times.draw(choices), piece));
     }
     if is_plain {
-        pieces.push((times.draw(choices), Piece::Marker));
+        let marker = if choices.one_in(6) { Piece::StopsEarly } else { Piece::Marker };
+        pieces.push((times.draw(choices), marker));
         match choices.weighted(&[8, 2, 1, 1, 1]) {
             1 => pieces.push((times.draw(choices), Piece::Usage)),
             2 => pieces.push((times.draw(choices), choices.pick(&[Piece::Comment, Piece::Ping, Piece::Null]))),

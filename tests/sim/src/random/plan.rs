@@ -77,7 +77,7 @@ pub enum Cancel {
     Never,
     /// So long after the call's start
     After(Duration),
-    /// Before the event of that number, from 1
+    /// Before the event of that number, from 1; 0 is before the call has begun
     AtEvent(u32),
 }
 
@@ -241,6 +241,8 @@ pub enum Piece {
     Usage,
     /// The completion marker
     Marker,
+    /// The completion marker, where the provider stopped the model early
+    StopsEarly,
     /// The sentinel
     Sentinel,
     /// An error inside the answer

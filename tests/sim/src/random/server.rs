@@ -302,6 +302,10 @@ impl Server {
 }
 
 impl Link {
+    pub(crate) fn asked_at(&self) -> Instant {
+        self.asked_at
+    }
+
     fn read(&mut self, now: Instant, wire: &Wire, fed: u32, read_bytes: u32) -> Option<Arrival> {
         let begun_at = self.begun_at?;
         while let Some((after, upto)) = wire.sends.get(self.next_send)

@@ -55,8 +55,9 @@ impl Watch {
     }
 
     fn completed(&self, completion: &Completion, wire: &Wire) -> Result<(), Violation> {
-        self.ensure(completion.ending == Ending::Completed, Invariant::Terminal, || {
-            format!("{:?}, though every word was a whole stop", completion.ending)
+        let is_early = matches!(completion.ending, Ending::Incomplete(_));
+        self.ensure(is_early == self.truth.stopped_early, Invariant::Terminal, || {
+            format!("{:?}, and stopped early: {}", completion.ending, self.truth.stopped_early)
         })?;
         self.ensure(completion.status.as_u16() == self.truth.head.status, Invariant::Response, || {
             format!("status {}, and the server sent {}", completion.status, self.truth.head.status)

@@ -84,7 +84,8 @@ pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Pie
             };
             body.event(dialect, usage, Mark::Noise(piece));
         }
-        Piece::Marker => marker(body, said, dialect),
+        Piece::Marker => marker(body, said, dialect, false),
+        Piece::StopsEarly => marker(body, said, dialect, true),
         Piece::Sentinel => {
             if let Some(data) = sentinel(dialect) {
                 body.event(dialect, data, Mark::Sentinel);
@@ -215,39 +216,54 @@ fn tool(body: &mut Body, said: &mut Said, dialect: Dialect) {
     said.tools += 1;
 }
 
-fn marker(body: &mut Body, said: &mut Said, dialect: Dialect) {
-    let event = match (dialect, said.two_choices) {
-        (Dialect::OpenAiChat, false) => r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
-        (Dialect::OpenAiChat, true) => {
-            r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"},{"index":1,"delta":{},"finish_reason":"stop"}]}"#
-        }
-        (Dialect::OpenAiCompletions, false) => {
-            r#"{"choices":[{"index":0,"text":"","finish_reason":"stop"}]}"#
-        }
-        (Dialect::OpenAiCompletions, true) => {
-            r#"{"choices":[{"index":0,"text":"","finish_reason":"stop"},{"index":1,"text":"","finish_reason":"stop"}]}"#
-        }
-        (Dialect::Gemini, false) => r#"{"candidates":[{"finishReason":"STOP"}]}"#,
-        (Dialect::Gemini, true) => {
-            r#"{"candidates":[{"index":0,"finishReason":"STOP"},{"index":1,"finishReason":"STOP"}]}"#
-        }
-        (Dialect::Anthropic, _) => {
+fn marker(body: &mut Body, said: &mut Said, dialect: Dialect, early: bool) {
+    let word = match (dialect, early) {
+        (Dialect::Anthropic, false) => "end_turn",
+        (Dialect::Anthropic, true) => "max_tokens",
+        (Dialect::Gemini, false) => "STOP",
+        (Dialect::Gemini, true) => "MAX_TOKENS",
+        (_, false) => "stop",
+        (_, true) => "length",
+    };
+    // What stands before the word, what follows it where there are two choices, and what ends the event
+    let (before, between, after) = match dialect {
+        Dialect::OpenAiChat => (
+            r#"{"choices":[{"index":0,"delta":{},"finish_reason":""#,
+            r#""},{"index":1,"delta":{},"finish_reason":""#,
+            r#""}]}"#,
+        ),
+        Dialect::OpenAiCompletions => (
+            r#"{"choices":[{"index":0,"text":"","finish_reason":""#,
+            r#""},{"index":1,"text":"","finish_reason":""#,
+            r#""}]}"#,
+        ),
+        Dialect::Gemini => (
+            r#"{"candidates":[{"index":0,"finishReason":""#,
+            r#""},{"index":1,"finishReason":""#,
+            r#""}]}"#,
+        ),
+        Dialect::Anthropic => {
             if std::mem::take(&mut said.block) {
                 let stop = r#"{"type":"content_block_stop","index":0}"#;
                 body.event(dialect, stop, Mark::Noise(Piece::Marker));
             }
-            r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}"#
+            (r#"{"type":"message_delta","delta":{"stop_reason":""#, "", r#""},"usage":{"output_tokens":2}}"#)
         }
-        (
-            Dialect::OpenAiResponses
-            | Dialect::GeminiInteractions
-            | Dialect::Ollama
-            | Dialect::Cohere
-            | Dialect::Custom(_),
-            _,
-        ) => return,
+        Dialect::OpenAiResponses
+        | Dialect::GeminiInteractions
+        | Dialect::Ollama
+        | Dialect::Cohere
+        | Dialect::Custom(_) => return,
     };
-    body.event(dialect, event, if said.marked { Mark::MarkerAgain } else { Mark::Marker });
+    body.begin(dialect);
+    body.push(before);
+    body.push(word);
+    if said.two_choices {
+        body.push(between);
+        body.push(word);
+    }
+    body.push(after);
+    body.end(dialect, if said.marked { Mark::MarkerAgain(early) } else { Mark::Marker(early) });
     said.marked = true;
 }
 

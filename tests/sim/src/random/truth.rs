@@ -118,6 +118,8 @@ pub(crate) struct Truth {
     pub(crate) marked_at: Option<Instant>,
     /// How much of the text of the first choice has come
     pub(crate) tokens: usize,
+    /// The last completion marker says that the provider stopped the model early
+    pub(crate) stopped_early: bool,
     pub(crate) deltas: u32,
     pub(crate) may_break: bool,
     /// Bytes came that belong to no response, or to another call's
@@ -156,6 +158,7 @@ impl Truth {
             had_content: false,
             marked_at: None,
             tokens: 0,
+            stopped_early: false,
             deltas: 0,
             may_break: false,
             polluted: false,
@@ -227,8 +230,9 @@ impl Truth {
                     self.marked_at = Some(now);
                 }
             }
-            Mark::Marker | Mark::MarkerAgain => {
+            Mark::Marker(early) | Mark::MarkerAgain(early) => {
                 self.marked_at.get_or_insert(now);
+                self.stopped_early = early;
             }
             Mark::Sentinel => self.fate = Some(self.at_sentinel()),
             Mark::InBand(problem) => {
@@ -332,9 +336,10 @@ impl Truth {
         });
     }
 
-    /// One JSON document comes in place of a stream
+    /// One JSON document comes in place of events
     fn is_document(&self) -> bool {
         self.head.content_type == ContentType::WholeJson
+            && !matches!(self.dialect, Some(Dialect::Gemini | Dialect::Ollama))
     }
 
     /// The connection was not made
@@ -350,7 +355,8 @@ impl Truth {
                 return;
             }
             let is_last_line = self.dialect == Some(Dialect::Ollama)
-                && matches!(marked.mark, Mark::Sentinel | Mark::InBand(_));
+                && (matches!(marked.mark, Mark::Sentinel | Mark::InBand(_))
+                    || self.head.content_type == ContentType::WholeJson);
             let counts = match marked.mark {
                 Mark::NotJson | Mark::BodyEnd | Mark::MayBreak | Mark::Broken => false,
                 _ => proper || is_last_line || (by_eof && is_document),

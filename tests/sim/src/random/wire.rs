@@ -29,10 +29,10 @@ pub(crate) enum Mark {
     Delta,
     /// The same, of a choice that was not known before
     OpensChoice,
-    /// The answer is whole
-    Marker,
+    /// The answer is whole; whether the provider stopped the model early
+    Marker(bool),
     /// It is whole still, unless a choice has opened that this finishes
-    MarkerAgain,
+    MarkerAgain(bool),
     /// The answer is over
     Sentinel,
     /// The provider failed
@@ -280,6 +280,21 @@ impl Wire {
             }
             body.push(after);
         }
+        // For these two a document is a stream of one event.
+        if asked.shape == Shape::Stream && head.is_answer(asked.dialect.is_some()) {
+            match asked.dialect {
+                Some(Dialect::Gemini) => {
+                    body.mark(Mark::Text);
+                    body.mark(Mark::Marker(false));
+                }
+                Some(dialect @ Dialect::Ollama) => {
+                    body.end(dialect, Mark::Text);
+                    let there = body.bytes.len() as u32 - 1;
+                    body.marks.push(Marked { known: there + 1, there, mark: Mark::Sentinel });
+                }
+                _ => {}
+            }
+        }
         pieces.push((first, body.bytes.len() as u32));
     }
 
@@ -332,7 +347,8 @@ impl Wire {
         let known = there + u32::from(asked.facts || !by_framing);
         let is_document = asked.shape == Shape::Stream
             && exchange.head.content_type == ContentType::WholeJson
-            && exchange.head.is_answer(asked.dialect.is_some());
+            && exchange.head.is_answer(asked.dialect.is_some())
+            && !matches!(asked.dialect, Some(Dialect::Gemini | Dialect::Ollama));
         if is_document {
             self.marks.push(Marked { known, there, mark: Mark::Text });
             self.marks.push(Marked { known, there, mark: Mark::Sentinel });

@@ -152,7 +152,13 @@ impl World {
     }
 
     fn drive(&mut self, driver: &mut Driver<'_>, call: &mut Call) -> Result<(), Violation> {
-        let mut stop = self.tell(driver, call, Told::Start, Event::Start)?;
+        let mut stop = if driver.client.cancel == Cancel::AtEvent(0) {
+            driver.cancelled = true;
+            self.coverage.fault(Fault::CancelAtEvent);
+            self.tell(driver, call, Told::Cancel, Event::Cancel)?
+        } else {
+            self.tell(driver, call, Told::Start, Event::Start)?
+        };
         let mut looked: Option<Timer> = None;
         while driver.events < MAX_EVENTS_PER_CALL {
             if matches!(stop, Stop::Done) {
@@ -280,6 +286,9 @@ impl World {
         let coverage = &mut self.coverage;
         let event = match arrival {
             Arrival::Open => {
+                if now > link.asked_at() {
+                    coverage.fault(Fault::SlowConnect);
+                }
                 truth.place = super::truth::Place::Waiting;
                 truth.facts = link.facts;
                 Event::Connected(id)
@@ -345,6 +354,9 @@ impl World {
                 Event::Failed(id, reset(Stage::Read))
             }
             Arrival::Took(bytes) => {
+                if (bytes as u64) < driver.whole {
+                    coverage.fault(Fault::ShortWrites);
+                }
                 truth.sent += bytes as u64;
                 self.watch.sent += bytes as u64;
                 Event::Sent(id, bytes)
@@ -663,7 +675,7 @@ fn met(coverage: &mut Coverage, plan: &Plan, exchange: usize, mark: Mark) {
         Mark::Head => return head_met(coverage, plan, exchange),
         Mark::Interim => Fault::Interim,
         Mark::OpensChoice => Fault::SecondChoice,
-        Mark::MarkerAgain => Fault::MarkerAgain,
+        Mark::MarkerAgain(_) => Fault::MarkerAgain,
         Mark::InBand(_) => Fault::InBand,
         Mark::Blocked => Fault::Blocked,
         Mark::NotJson => Fault::NotJson,
@@ -672,7 +684,7 @@ fn met(coverage: &mut Coverage, plan: &Plan, exchange: usize, mark: Mark) {
         Mark::Noise(Piece::Ping) => Fault::Ping,
         Mark::Noise(Piece::Unknown) => Fault::UnknownEvent,
         Mark::Noise(Piece::Null) => Fault::Null,
-        Mark::Noise(_) | Mark::Text | Mark::Delta | Mark::Marker | Mark::Sentinel | Mark::MayBreak | Mark::BodyEnd => {
+        Mark::Noise(_) | Mark::Text | Mark::Delta | Mark::Marker(_) | Mark::Sentinel | Mark::MayBreak | Mark::BodyEnd => {
             return;
         }
     });
