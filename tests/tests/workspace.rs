@@ -168,6 +168,35 @@ fn every_crate_of_ours_forbids_unsafe_code_and_names_its_licence() {
     assert!(root.contains("unsafe_code = \"forbid\""));
 }
 
+/// One member that asked for it would give it to the whole workspace's tests
+#[test]
+fn nothing_plants_a_fault_unless_it_is_asked_to() {
+    const FEATURE: &str = "planted-faults";
+    let metadata = metadata();
+    let members = list(&metadata, "workspace_members");
+    let ours = list(&metadata, "packages").iter().filter(|package| members.contains(&package["id"]));
+    let names = |value: &Value| value.as_str().is_some_and(|name| name.contains(FEATURE));
+    let mut with_it = BTreeSet::new();
+    for package in ours {
+        let name = text(package, "name");
+        for (feature, turns_on) in package["features"].as_object().unwrap() {
+            if feature == FEATURE {
+                with_it.insert(name);
+            } else {
+                assert!(!turns_on.as_array().unwrap().iter().any(names), "{name}: {feature} turns it on");
+            }
+        }
+        for dependency in list(package, "dependencies") {
+            let turned_on = list(dependency, "features").iter().any(names);
+            assert!(!turned_on, "{name}: its dependency {} turns it on", text(dependency, "name"));
+        }
+    }
+    assert!(
+        with_it.is_superset(&BTreeSet::from(["steadfast", "steadfast-cli", "steadfast-sim"])),
+        "{with_it:?}"
+    );
+}
+
 #[test]
 fn the_core_names_nothing_that_acts() {
     let banned = [

@@ -226,6 +226,9 @@ impl Call {
     }
 
     fn start_attempt(&mut self) {
+        if planted!(DeadlineRestartedPerAttempt) {
+            self.began = self.now;
+        }
         self.attempts_made += 1;
         self.begin_attempt(None);
     }
@@ -269,7 +272,7 @@ impl Call {
         }
         attempt.sent += sent;
         attempt.record.bytes_sent += sent as u64;
-        if sent > 0 {
+        if sent > 0 && !planted!(SentNotBilled) {
             self.billing = self.billing.max(Billing::MaybeBilled);
         }
         Ok(())
@@ -301,6 +304,9 @@ impl Call {
             return Ok(&[]);
         }
         attempt.record.bytes_received += bytes.len() as u64;
+        if planted!(TrickledHeadGainsTime) {
+            attempt.began = now;
+        }
         if let AttemptPhase::Stream(stream) = &mut attempt.phase
             && !bytes.is_empty()
         {
@@ -326,7 +332,7 @@ impl Call {
         let Some(attempt) = self.live(id)? else { return Ok(()) };
         if !attempt.is_connected() {
             self.fail(failure.into());
-        } else if failure.stage == Stage::Write {
+        } else if failure.stage == Stage::Write && !planted!(FailedWriteHidesAnswer) {
             // An answer may lie in the socket: a 413 before the reset that cut the upload short.
             attempt.write_failed.get_or_insert(failure);
         } else {
@@ -381,6 +387,7 @@ impl Call {
 
     fn cancel(&mut self) {
         match &self.inner {
+            Inner::Over if planted!(SecondDone) => self.fail(ErrorKind::Cancelled),
             Inner::Ending(_) | Inner::Over => {}
             Inner::Idle | Inner::Attempting(_) | Inner::Pausing(_) => self.fail(ErrorKind::Cancelled),
         }
@@ -396,7 +403,9 @@ impl Call {
         {
             // The clocks restart (rule STR-3), that over the content only where some was taken: a peer
             // that floods with keep-alives would otherwise live on the time it takes to deliver them.
-            stream.quiet_since = now;
+            if !planted!(IdleNotRestartedOnReturn) {
+                stream.quiet_since = now;
+            }
             if content_out {
                 stream.content_since = now;
             }

@@ -229,6 +229,7 @@ impl Wire {
     }
 
     fn cut_at(&mut self, kept: u32, delay: Duration) {
+        self.is_whole = kept as usize >= self.bytes.len();
         self.bytes.truncate(kept as usize);
         self.marks.retain(|marked| marked.there <= kept);
         let sent_whole = self.sends.iter().take_while(|(_, upto)| *upto <= kept).count();
@@ -238,7 +239,6 @@ impl Wire {
             self.sends.push((at, kept));
         }
         self.body_end = self.body_end.filter(|end| *end <= kept);
-        self.is_whole = false;
     }
 
     fn render_body(&mut self, exchange: &Exchange, asked: Asked<'_>) {
