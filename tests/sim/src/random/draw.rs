@@ -10,7 +10,7 @@ use steadfast::time::Bound;
 
 use super::choices::Choices;
 use super::plan::{
-    CallPlan, Cancel, Client, Connect, ContentType, End, Exchange, Framing, Head, Piece, Plan, Problem,
+    CallPlan, Cancel, Client, Connect, ContentType, Cut, End, Exchange, Framing, Head, Piece, Plan, Problem,
     RetryAfter,
 };
 
@@ -221,7 +221,13 @@ fn redraw_exchange(exchange: &mut Exchange, choices: &mut Choices<'_>, times: &T
     let count = choices.below(MAX_PIECES);
     pieces(&mut exchange.pieces, count, choices, times);
     exchange.surplus = choices.one_in(10).then(|| times.draw(choices));
-    exchange.cut = choices.one_in(4).then(|| choices.below(1 << 16) as u16);
+    // Where nothing but the connection's end ends a body, its last bytes are of interest.
+    let by_eof = exchange.head.framing == Framing::Eof;
+    exchange.cut = match choices.weighted(if by_eof { &[6, 2, 4] } else { &[9, 2, 1] }) {
+        0 => None,
+        1 => Some(Cut::At(choices.below(1 << 16) as u16)),
+        _ => Some(Cut::Back(choices.below(if by_eof { 4 } else { 12 }))),
+    };
     exchange.end = match exchange.cut {
         // What is cut ends somehow.
         Some(_) => (times.draw(choices), end(choices)),
@@ -282,7 +288,7 @@ fn pieces(pieces: &mut Vec<(Duration, Piece)>, count: u32, choices: &mut Choices
         pieces.push((times.draw(choices), Piece::Opening));
     }
     for _ in 0..count {
-        let piece = match choices.weighted(&[10, 2, 1, 1, 1, 1, 1, 1, 1]) {
+        let piece = match choices.weighted(&[10, 2, 1, 1, 1, 1, 1, 1, 1, 1]) {
             0 => Piece::Text,
             1 => choices.pick(&[Piece::Comment, Piece::Ping]),
             2 => Piece::Unknown,
@@ -290,14 +296,19 @@ fn pieces(pieces: &mut Vec<(Duration, Piece)>, count: u32, choices: &mut Choices
             4 => Piece::Tool,
             5 => Piece::SecondChoice,
             6 => Piece::Usage,
+            8 => Piece::Thought,
             7 => choices.pick(&[Piece::Marker, Piece::StopsEarly, Piece::Sentinel, Piece::Opening]),
             _ => fault(choices),
         };
         pieces.push((times.draw(choices), piece));
     }
     if is_plain {
-        let marker = if choices.one_in(6) { Piece::StopsEarly } else { Piece::Marker };
-        pieces.push((times.draw(choices), marker));
+        match choices.weighted(&[10, 2, 2]) {
+            0 => pieces.push((times.draw(choices), Piece::Marker)),
+            1 => pieces.push((times.draw(choices), Piece::StopsEarly)),
+            // The sentinel alone is an end too.
+            _ => {}
+        }
         match choices.weighted(&[8, 2, 1, 1, 1]) {
             1 => pieces.push((times.draw(choices), Piece::Usage)),
             2 => pieces.push((times.draw(choices), choices.pick(&[Piece::Comment, Piece::Ping, Piece::Null]))),

@@ -36,7 +36,7 @@ pub use draw::MAX_CALLS;
 pub use invariants::{Invariant, Violation};
 pub use log::Digest;
 pub use plan::{
-    CallPlan, Cancel, Client, Connect, ContentType, End, Exchange, Framing, Head, Piece, Plan, Problem,
+    CallPlan, Cancel, Client, Connect, ContentType, Cut, End, Exchange, Framing, Head, Piece, Plan, Problem,
     RetryAfter,
 };
 pub use runner::{Failure, Played, Simulator, Totals};

@@ -106,8 +106,8 @@ pub struct Exchange {
     pub pieces: Vec<(Duration, Piece)>,
     /// Bytes after the end of the response, so long after it
     pub surplus: Option<Duration>,
-    /// The server's side ends after so many 65536ths of its bytes
-    pub cut: Option<u16>,
+    /// Where the server's side ends, if before its last byte
+    pub cut: Option<Cut>,
     /// How it ends, and how long after its last byte
     pub end: (Duration, End),
 }
@@ -135,6 +135,15 @@ pub enum End {
     FinTwice,
     /// A reset
     Reset,
+}
+
+/// Where the bytes of a server are cut off
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// After so many 65536ths of them
+    At(u16),
+    /// So many before their end
+    Back(u32),
 }
 
 /// The head of a response
@@ -225,6 +234,8 @@ pub enum Piece {
     Opening,
     /// Text that no other piece of the run has
     Text,
+    /// Reasoning, and in the same event text that no other piece has
+    Thought,
     /// Text of a second answer
     SecondChoice,
     /// A whole tool call

@@ -93,6 +93,11 @@ impl Server {
         self.attempts as usize % plan.exchanges.len()
     }
 
+    /// The number of the next attempt in the run, from 1
+    pub(crate) fn next_instance(&self) -> u32 {
+        self.attempts + 1
+    }
+
     /// A connection is asked for: one that was left, or a new one
     pub(crate) fn connect(
         &mut self,

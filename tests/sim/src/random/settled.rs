@@ -36,6 +36,7 @@ impl Watch {
             format!("the call ended by {}, where {} is right, after {told:?}", end.names(), right.names())
         })?;
         self.timeline(outcome)?;
+        self.own_words(outcome)?;
         match &outcome.result {
             Ok(completion) => self.completed(completion, wire),
             Err(error) => self.errored(error, wire, paused),
@@ -52,6 +53,19 @@ impl Watch {
         } else {
             Invariant::Cause
         }
+    }
+
+    /// What the server said about its answer is of the last attempt (INV-11)
+    fn own_words(&self, outcome: &Outcome) -> Result<(), Violation> {
+        let turn = outcome.turn();
+        let names = turn.id.iter().chain(&turn.model);
+        for name in names {
+            let number = name.strip_prefix('i').and_then(|number| number.parse().ok());
+            self.ensure(number == Some(self.instance), Invariant::Stranger, || {
+                format!("the turn is that of {name:?}, and the last attempt was number {}", self.instance)
+            })?;
+        }
+        Ok(())
     }
 
     fn completed(&self, completion: &Completion, wire: &Wire) -> Result<(), Violation> {

@@ -30,6 +30,29 @@ pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Pie
             body.push(after);
             body.end(dialect, Mark::Text);
         }
+        Piece::Thought => {
+            let (before, after) = match dialect {
+                Dialect::OpenAiChat => {
+                    (r#"{"choices":[{"index":0,"delta":{"reasoning":"Hm","content":""#, r#""}}]}"#)
+                }
+                Dialect::Gemini => (
+                    r#"{"candidates":[{"content":{"parts":[{"text":"Hm","thought":true},{"text":""#,
+                    r#""}]}}]}"#,
+                ),
+                Dialect::Ollama => (r#"{"message":{"thinking":"Hm","content":""#, r#""},"done":false}"#),
+                Dialect::OpenAiCompletions
+                | Dialect::OpenAiResponses
+                | Dialect::Anthropic
+                | Dialect::GeminiInteractions
+                | Dialect::Cohere
+                | Dialect::Custom(_) => return,
+            };
+            body.begin(dialect);
+            body.push(before);
+            body.token();
+            body.push(after);
+            body.end(dialect, Mark::Text);
+        }
         Piece::SecondChoice => {
             let (before, after) = match dialect {
                 Dialect::OpenAiChat => (r#"{"choices":[{"index":1,"delta":{"content":""#, r#""}}]}"#),
@@ -119,22 +142,33 @@ pub(crate) const MAX_FLOOD: usize = 4096;
 pub(crate) const SLACK: usize = 64;
 
 fn opening(body: &mut Body, said: &mut Said, dialect: Dialect) {
-    let event = match dialect {
-        Dialect::OpenAiChat => r#"{"id":"c1","choices":[{"index":0,"delta":{"role":"assistant"}}]}"#,
-        Dialect::OpenAiCompletions => r#"{"id":"c1","choices":[{"index":0,"text":""}]}"#,
-        Dialect::OpenAiResponses => r#"{"type":"response.created","response":{"id":"r1"}}"#,
-        Dialect::Anthropic => r#"{"type":"message_start","message":{"id":"m1","usage":{"input_tokens":5}}}"#,
-        Dialect::Gemini => r#"{"responseId":"g1","candidates":[{"content":{"parts":[]}}]}"#,
-        Dialect::GeminiInteractions => {
-            r#"{"interaction":{"id":"i1","status":"in_progress"},"event_type":"interaction.created"}"#
+    let (before, after) = match dialect {
+        Dialect::OpenAiChat => {
+            (r#"{"id":""#, r#"","choices":[{"index":0,"delta":{"role":"assistant"}}]}"#)
         }
-        Dialect::Ollama => r#"{"model":"m","message":{"role":"assistant","content":""},"done":false}"#,
+        Dialect::OpenAiCompletions => (r#"{"id":""#, r#"","choices":[{"index":0,"text":""}]}"#),
+        Dialect::OpenAiResponses => (r#"{"type":"response.created","response":{"id":""#, r#""}}"#),
+        Dialect::Anthropic => {
+            (r#"{"type":"message_start","message":{"id":""#, r#"","usage":{"input_tokens":5}}}"#)
+        }
+        Dialect::Gemini => (r#"{"responseId":""#, r#"","candidates":[{"content":{"parts":[]}}]}"#),
+        Dialect::GeminiInteractions => (
+            r#"{"interaction":{"id":""#,
+            r#"","status":"in_progress"},"event_type":"interaction.created"}"#,
+        ),
+        Dialect::Ollama => {
+            (r#"{"model":""#, r#"","message":{"role":"assistant","content":""},"done":false}"#)
+        }
         Dialect::Cohere => {
-            r#"{"id":"c1","type":"message-start","delta":{"message":{"role":"assistant","content":[]}}}"#
+            (r#"{"id":""#, r#"","type":"message-start","delta":{"message":{"role":"assistant","content":[]}}}"#)
         }
         Dialect::Custom(_) => return,
     };
-    body.event(dialect, event, Mark::Noise(Piece::Opening));
+    body.begin(dialect);
+    body.push(before);
+    body.id();
+    body.push(after);
+    body.end(dialect, Mark::Noise(Piece::Opening));
     if dialect == Dialect::Anthropic && !said.block && !said.marked {
         said.block = true;
         let start = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
@@ -146,9 +180,9 @@ fn opening(body: &mut Body, said: &mut Said, dialect: Dialect) {
 fn text(dialect: Dialect) -> (&'static str, &'static str) {
     match dialect {
         Dialect::OpenAiChat | Dialect::Custom(_) => {
-            (r#"{"id":"c1","choices":[{"index":0,"delta":{"content":""#, r#""}}]}"#)
+            (r#"{"choices":[{"index":0,"delta":{"content":""#, r#""}}]}"#)
         }
-        Dialect::OpenAiCompletions => (r#"{"id":"c1","choices":[{"index":0,"text":""#, r#""}]}"#),
+        Dialect::OpenAiCompletions => (r#"{"choices":[{"index":0,"text":""#, r#""}]}"#),
         Dialect::OpenAiResponses => {
             (r#"{"type":"response.output_text.delta","output_index":0,"delta":""#, r#""}"#)
         }
@@ -159,7 +193,7 @@ fn text(dialect: Dialect) -> (&'static str, &'static str) {
         Dialect::GeminiInteractions => {
             (r#"{"index":1,"delta":{"type":"text","text":""#, r#""},"event_type":"step.delta"}"#)
         }
-        Dialect::Ollama => (r#"{"model":"m","message":{"content":""#, r#""},"done":false}"#),
+        Dialect::Ollama => (r#"{"message":{"content":""#, r#""},"done":false}"#),
         Dialect::Cohere => {
             (r#"{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":""#, r#""}}}}"#)
         }
@@ -271,14 +305,14 @@ fn sentinel(dialect: Dialect) -> Option<&'static str> {
     Some(match dialect {
         Dialect::OpenAiChat | Dialect::OpenAiCompletions => "[DONE]",
         Dialect::OpenAiResponses => {
-            r#"{"type":"response.completed","response":{"id":"r1","status":"completed","output":[]}}"#
+            r#"{"type":"response.completed","response":{"status":"completed","output":[]}}"#
         }
         Dialect::Anthropic => r#"{"type":"message_stop"}"#,
         Dialect::Gemini | Dialect::Custom(_) => return None,
         Dialect::GeminiInteractions => {
-            r#"{"interaction":{"id":"i1","status":"completed"},"event_type":"interaction.completed"}"#
+            r#"{"interaction":{"status":"completed"},"event_type":"interaction.completed"}"#
         }
-        Dialect::Ollama => r#"{"model":"m","message":{"content":""},"done":true,"done_reason":"stop"}"#,
+        Dialect::Ollama => r#"{"message":{"content":""},"done":true,"done_reason":"stop"}"#,
         Dialect::Cohere => r#"{"type":"message-end","delta":{"finish_reason":"COMPLETE"}}"#,
     })
 }
@@ -333,31 +367,31 @@ fn in_band(dialect: Dialect, problem: Problem) -> &'static str {
 pub(crate) fn whole(dialect: Dialect) -> (&'static str, &'static str) {
     match dialect {
         Dialect::OpenAiChat | Dialect::Custom(_) => (
-            r#"{"id":"c1","choices":[{"index":0,"message":{"role":"assistant","content":""#,
+            r#"{"choices":[{"index":0,"message":{"role":"assistant","content":""#,
             r#""},"finish_reason":"stop"}]}"#,
         ),
         Dialect::OpenAiCompletions => {
-            (r#"{"id":"c1","choices":[{"index":0,"text":""#, r#"","finish_reason":"stop"}]}"#)
+            (r#"{"choices":[{"index":0,"text":""#, r#"","finish_reason":"stop"}]}"#)
         }
         Dialect::OpenAiResponses => (
-            r#"{"id":"r1","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":""#,
+            r#"{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":""#,
             r#""}]}]}"#,
         ),
         Dialect::Anthropic => (
-            r#"{"type":"message","id":"m1","content":[{"type":"text","text":""#,
+            r#"{"type":"message","content":[{"type":"text","text":""#,
             r#""}],"stop_reason":"end_turn"}"#,
         ),
         Dialect::Gemini => {
             (r#"{"candidates":[{"content":{"parts":[{"text":""#, r#""}]},"finishReason":"STOP"}]}"#)
         }
         Dialect::GeminiInteractions => {
-            (r#"{"id":"i1","status":"completed","outputs":[{"type":"text","text":""#, r#""}]}"#)
+            (r#"{"status":"completed","outputs":[{"type":"text","text":""#, r#""}]}"#)
         }
         Dialect::Ollama => {
-            (r#"{"model":"m","message":{"content":""#, r#""},"done":true,"done_reason":"stop"}"#)
+            (r#"{"message":{"content":""#, r#""},"done":true,"done_reason":"stop"}"#)
         }
         Dialect::Cohere => (
-            r#"{"id":"c1","message":{"content":[{"type":"text","text":""#,
+            r#"{"message":{"content":[{"type":"text","text":""#,
             r#""}]},"finish_reason":"COMPLETE"}"#,
         ),
     }

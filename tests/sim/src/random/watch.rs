@@ -76,6 +76,8 @@ pub(crate) struct Watch {
     last_id: u32,
     pub(crate) attempts: u32,
     pub(crate) seen: Vec<Seen>,
+    /// The present attempt's number in the run
+    pub(crate) instance: u32,
     pub(crate) sent: u64,
     /// The transport said that a response came, so the request was sent
     pub(crate) heard: bool,
@@ -122,6 +124,7 @@ impl Watch {
             last_id: 0,
             attempts: 0,
             seen: Vec::new(),
+            instance: 0,
             sent: 0,
             heard: false,
             turn: Turn::default(),
@@ -331,7 +334,13 @@ impl Watch {
         Ok(())
     }
 
-    pub(crate) fn connects(&mut self, id: AttemptId, exchange: &Exchange) -> Result<(), Violation> {
+    /// `instance` is the attempt's number in the run
+    pub(crate) fn connects(
+        &mut self,
+        id: AttemptId,
+        exchange: &Exchange,
+        instance: u32,
+    ) -> Result<(), Violation> {
         let now = self.told_at;
         self.ensure(self.live.is_none(), Invariant::Leak, || {
             format!("{id:?} is asked for while {:?} is in use", self.live)
@@ -394,6 +403,7 @@ impl Watch {
         }
         self.live = Some(id);
         self.truth = Truth::new(self.dialect, self.shape, exchange.head, began);
+        self.instance = instance;
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use steadfast::config::RequestConfig;
 use steadfast::dialect::Dialect;
 use steadfast::http1::ResponseHead;
 
-use super::plan::{ContentType, End, Exchange, Framing, Head, Piece, Problem, RetryAfter};
+use super::plan::{ContentType, Cut, End, Exchange, Framing, Head, Piece, Problem, RetryAfter};
 use super::speech::{self, MAX_FLOOD, SLACK, Said};
 
 /// Bytes after the end of a response, which begin none
@@ -89,6 +89,12 @@ impl Body {
         _ = write!(self.text, "<{}.{}>", self.instance, self.tokens.len());
         self.tokens.push(self.text.len() as u32);
         self.bytes.extend_from_slice(&self.text.as_bytes()[from..]);
+    }
+
+    /// Adds an id that only this attempt has
+    pub(crate) fn id(&mut self) {
+        self.push("i");
+        push_number(&mut self.bytes, self.instance.into());
     }
 
     /// Adds a text of another choice than the first
@@ -221,8 +227,12 @@ impl Wire {
             self.sent(at);
         }
         if let Some(cut) = exchange.cut {
-            let kept = ((self.bytes.len() as u64 + 1) * u64::from(cut)) >> 16;
-            self.cut_at(kept as u32, exchange.delay);
+            let whole = self.bytes.len() as u32;
+            let kept = match cut {
+                Cut::At(part) => (((u64::from(whole) + 1) * u64::from(part)) >> 16) as u32,
+                Cut::Back(bytes) => whole.saturating_sub(bytes),
+            };
+            self.cut_at(kept, exchange.delay);
         }
         let last = self.sends.last().map_or(exchange.delay, |(at, _)| *at);
         self.end = (last + exchange.end.0, exchange.end.1);

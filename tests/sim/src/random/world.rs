@@ -512,7 +512,8 @@ impl World {
                     match &command {
                         Command::Connect(id) => {
                             let exchange = self.server.next_exchange(driver.plan);
-                            self.watch.connects(*id, &driver.plan.exchanges[exchange])?;
+                            let instance = self.server.next_instance();
+                            self.watch.connects(*id, &driver.plan.exchanges[exchange], instance)?;
                         }
                         Command::Close(id, mode) => self.watch.closes(*id, mode, wire, whole)?,
                     }
