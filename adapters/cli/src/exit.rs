@@ -7,9 +7,9 @@ use steadfast_tokio::{CallError, Completion, Ending, ErrorKind, Outcome};
 /// How the program ended, as scripts see it
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// The answer came whole; every scenario agreed
+    /// The answer came whole; every scenario agreed, and every invariant held
     Completed,
-    /// Something beside the call failed, or a scenario did not agree
+    /// Something beside the call failed, or a scenario or an invariant did not
     Failed,
     /// The command line or the environment cannot be used
     Usage,
@@ -68,7 +68,9 @@ impl Exit {
     pub(crate) const fn meaning(self) -> &'static str {
         match self {
             Self::Completed => "completed",
-            Self::Failed => "failed for another reason; in `demo`, a scenario did not agree",
+            Self::Failed => {
+                "failed for another reason; in `demo`, a scenario did not agree; in `sim`, an invariant did not hold"
+            }
             Self::Usage => "usage: the command line or the environment cannot be used",
             Self::Incomplete => {
                 "incomplete: the provider ended the answer early (length, content filter, pause)"

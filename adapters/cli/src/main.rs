@@ -13,6 +13,7 @@
 //! | `decode` | `steadfast decode` |
 //! | `demo` | `steadfast demo` |
 //! | `mock` | `steadfast mock` |
+//! | `sim` | `steadfast sim` |
 //! | `output`, `message` | what goes to stdout, and to stderr |
 //! | `interrupt` | Ctrl-C |
 
@@ -31,6 +32,7 @@ mod output;
 mod progress;
 mod provider;
 mod request;
+mod sim;
 mod usage;
 
 use std::process::ExitCode;
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         Command::Decode(args) => decode::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Mock(args) => mock::run(args),
+        Command::Sim(args) => sim::run(args),
     };
     match done {
         Ok(exit) => exit.into(),

@@ -25,8 +25,8 @@ const MAX_PIECES: u32 = 9;
 
 /// Statuses, the usual ones several times
 const STATUSES: [u16; 32] = [
-    200, 200, 200, 200, 200, 200, 200, 200, 429, 503, 500, 429, 503, 529, 400, 408, 425, 502, 504, 520, 524, 401,
-    403, 404, 409, 413, 422, 501, 204, 304, 301, 201,
+    200, 200, 200, 200, 200, 200, 200, 200, 429, 503, 500, 429, 503, 529, 400, 408, 425, 502, 504, 520, 524,
+    401, 403, 404, 409, 413, 422, 501, 204, 304, 301, 201,
 ];
 
 const GARBAGE: [&str; 6] = ["soon", "-1", "1e3", "NaN", "inf", ""];
@@ -262,7 +262,8 @@ fn head(choices: &mut Choices<'_>) -> Head {
     ][choices.weighted(&[20, 1, 1, 1, 1])];
     // In the middle of a busy hour, some of it comes inside a 200 as well.
     if status != 200 || choices.one_in(8) {
-        head.problem = choices.pick(&[Problem::Overload, Problem::Overload, Problem::Invalid, Problem::Quota]);
+        head.problem =
+            choices.pick(&[Problem::Overload, Problem::Overload, Problem::Invalid, Problem::Quota]);
         head.retry_after = match choices.below(14) {
             1 | 2 => RetryAfter::Seconds(choices.below(8)),
             3 => RetryAfter::Tenths(choices.below(80)),
@@ -311,9 +312,14 @@ fn pieces(pieces: &mut Vec<(Duration, Piece)>, count: u32, choices: &mut Choices
         }
         match choices.weighted(&[8, 2, 1, 1, 1]) {
             1 => pieces.push((times.draw(choices), Piece::Usage)),
-            2 => pieces.push((times.draw(choices), choices.pick(&[Piece::Comment, Piece::Ping, Piece::Null]))),
+            2 => {
+                pieces.push((times.draw(choices), choices.pick(&[Piece::Comment, Piece::Ping, Piece::Null])))
+            }
             3 => pieces.push((times.draw(choices), fault(choices))),
-            4 => pieces.push((times.draw(choices), choices.pick(&[Piece::Text, Piece::SecondChoice, Piece::Marker]))),
+            4 => pieces.push((
+                times.draw(choices),
+                choices.pick(&[Piece::Text, Piece::SecondChoice, Piece::Marker]),
+            )),
             _ => {}
         }
         if !choices.one_in(5) {

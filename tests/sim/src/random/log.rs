@@ -36,7 +36,9 @@ impl Log {
             let seconds = now.since_origin().as_secs_f64();
             // Writing to a string cannot fail.
             _ = match event {
-                Event::Received(id, bytes) => writeln!(lines, "{seconds:>12.6} <- {event:?} {id:?} {}", quoted(bytes)),
+                Event::Received(id, bytes) => {
+                    writeln!(lines, "{seconds:>12.6} <- {event:?} {id:?} {}", quoted(bytes))
+                }
                 Event::Fact(fact) => writeln!(lines, "{seconds:>12.6} <- {fact:?}"),
                 _ => writeln!(lines, "{seconds:>12.6} <- {event:?}"),
             };
@@ -58,7 +60,9 @@ impl Log {
         }
         if let Some(lines) = &mut self.lines {
             _ = match command {
-                Command::Close(id, CloseMode::Finish(_)) => writeln!(lines, "{:12} -> Close({id:?}, Finish)", ""),
+                Command::Close(id, CloseMode::Finish(_)) => {
+                    writeln!(lines, "{:12} -> Close({id:?}, Finish)", "")
+                }
                 command => writeln!(lines, "{:12} -> {command:?}", ""),
             };
         }
@@ -118,7 +122,8 @@ impl Log {
             digest.number(outcome.timeline.ended.as_nanos());
         }
         if let Some(lines) = &mut self.lines {
-            let said = outcome.result.as_ref().map_or_else(ToString::to_string, |_| outcome.word().to_owned());
+            let said =
+                outcome.result.as_ref().map_or_else(ToString::to_string, |_| outcome.word().to_owned());
             _ = writeln!(lines, "{:12} -> Done: {said}", "");
         }
     }

@@ -353,7 +353,8 @@ impl fmt::Display for Plan {
         }
         for (number, exchange) in self.exchanges.iter().enumerate() {
             writeln!(f, "exchange {}: {:?}, then {:?}", number + 1, exchange.connect, exchange.head)?;
-            let Exchange { stale, reads, write_breaks, facts, delay, interims, surplus, cut, end, .. } = exchange;
+            let Exchange { stale, reads, write_breaks, facts, delay, interims, surplus, cut, end, .. } =
+                exchange;
             writeln!(
                 f,
                 "    delay {delay:?}, reads {reads:?}, write_breaks {write_breaks:?}, interims {interims}, facts {facts}"

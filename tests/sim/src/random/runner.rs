@@ -73,7 +73,11 @@ pub struct Played {
 impl Simulator {
     /// A simulator that has played nothing
     pub fn new() -> Self {
-        Self { world: World::new(), plan: Plan::draw(&mut Choices::from_tape(&[])), totals: Totals::default() }
+        Self {
+            world: World::new(),
+            plan: Plan::draw(&mut Choices::from_tape(&[])),
+            totals: Totals::default(),
+        }
     }
 
     /// Plays the plan that `seed` gives

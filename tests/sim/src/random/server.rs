@@ -347,7 +347,13 @@ impl Link {
         Some(arrival)
     }
 
-    fn write(&mut self, now: Instant, exchange: &Exchange, outgoing: u32, write_bytes: u32) -> Option<Arrival> {
+    fn write(
+        &mut self,
+        now: Instant,
+        exchange: &Exchange,
+        outgoing: u32,
+        write_bytes: u32,
+    ) -> Option<Arrival> {
         let until_answer = match exchange.reads {
             Some(bytes) if self.begun_at.is_none() => bytes.saturating_sub(self.taken),
             _ => u32::MAX,

@@ -80,13 +80,13 @@ impl Watch {
             (Shape::Stream, _) => self.same_turn(&completion.turn),
             (Shape::Unary, Some(_)) => {
                 let text = completion.turn.text();
-                let invariant =
-                    if text.starts_with('<') { Invariant::Stranger } else { Invariant::Terminal };
+                let invariant = if text.starts_with('<') { Invariant::Stranger } else { Invariant::Terminal };
                 self.ensure(text == wire.text, invariant, || format!("{text:?} came of {:?}", wire.text))
             }
             (Shape::Unary, None) => {
                 let sent = wire.said();
-                let is_so = sent.starts_with(&completion.body) && (!wire.is_whole || sent.len() == completion.body.len());
+                let is_so = sent.starts_with(&completion.body)
+                    && (!wire.is_whole || sent.len() == completion.body.len());
                 self.ensure(is_so, Invariant::Response, || {
                     format!("a body of {} bytes, and the server sent {}", completion.body.len(), sent.len())
                 })
@@ -150,9 +150,7 @@ impl Watch {
             Timer::StreamDeadline => (Phase::Deadline, config.stream_deadline(), self.began),
             Timer::Connect => (Phase::Connect, config.connect_timeout(), truth.began),
             Timer::Request => (Phase::Request, config.request_timeout(), truth.began),
-            Timer::FirstContent => {
-                (Phase::FirstContent, config.first_content_timeout(), truth.content_since)
-            }
+            Timer::FirstContent => (Phase::FirstContent, config.first_content_timeout(), truth.content_since),
             Timer::ContentIdle => (Phase::ContentIdle, config.content_idle_timeout(), truth.content_since),
             Timer::StreamIdle => (Phase::StreamIdle, config.stream_idle_timeout(), truth.quiet_since),
             Timer::ErrorBody | Timer::AfterMarker | Timer::Backoff => {
@@ -216,11 +214,11 @@ impl Watch {
             let AttemptRecord { began, ended, reused, status, bytes_sent, bytes_received, .. } = *record;
             let is_so = record.number as usize == number + 1
                 && began == seen.began
-                && reused == seen.reused
-                && (bytes_sent, bytes_received) == (seen.sent, seen.received)
                 && (self.is_blurred
                     || (seen.ended.is_none_or(|at| at == ended)
+                        && reused == seen.reused
                         && status == seen.status
+                        && (bytes_sent, bytes_received) == (seen.sent, seen.received)
                         && record.largest_gap == seen.largest_gap));
             self.ensure(is_so, Invariant::Timeline, || format!("{record:?}, and seen was {seen:?}"))?;
         }

@@ -87,7 +87,11 @@ pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Pie
             body.mark(Mark::Noise(piece));
         }
         Piece::Unknown => {
-            body.event(dialect, r#"{"type":"odd.thing","event_type":"odd.thing","odd":1}"#, Mark::Noise(piece));
+            body.event(
+                dialect,
+                r#"{"type":"odd.thing","event_type":"odd.thing","odd":1}"#,
+                Mark::Noise(piece),
+            );
         }
         Piece::Null => body.event(dialect, "null", Mark::Noise(piece)),
         Piece::Usage => {
@@ -95,9 +99,7 @@ pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Pie
                 Dialect::OpenAiChat | Dialect::OpenAiCompletions => {
                     r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2}}"#
                 }
-                Dialect::Gemini => {
-                    r#"{"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":2}}"#
-                }
+                Dialect::Gemini => r#"{"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":2}}"#,
                 Dialect::OpenAiResponses
                 | Dialect::Anthropic
                 | Dialect::GeminiInteractions
@@ -143,25 +145,23 @@ pub(crate) const SLACK: usize = 64;
 
 fn opening(body: &mut Body, said: &mut Said, dialect: Dialect) {
     let (before, after) = match dialect {
-        Dialect::OpenAiChat => {
-            (r#"{"id":""#, r#"","choices":[{"index":0,"delta":{"role":"assistant"}}]}"#)
-        }
+        Dialect::OpenAiChat => (r#"{"id":""#, r#"","choices":[{"index":0,"delta":{"role":"assistant"}}]}"#),
         Dialect::OpenAiCompletions => (r#"{"id":""#, r#"","choices":[{"index":0,"text":""}]}"#),
         Dialect::OpenAiResponses => (r#"{"type":"response.created","response":{"id":""#, r#""}}"#),
         Dialect::Anthropic => {
             (r#"{"type":"message_start","message":{"id":""#, r#"","usage":{"input_tokens":5}}}"#)
         }
         Dialect::Gemini => (r#"{"responseId":""#, r#"","candidates":[{"content":{"parts":[]}}]}"#),
-        Dialect::GeminiInteractions => (
-            r#"{"interaction":{"id":""#,
-            r#"","status":"in_progress"},"event_type":"interaction.created"}"#,
-        ),
+        Dialect::GeminiInteractions => {
+            (r#"{"interaction":{"id":""#, r#"","status":"in_progress"},"event_type":"interaction.created"}"#)
+        }
         Dialect::Ollama => {
             (r#"{"model":""#, r#"","message":{"role":"assistant","content":""},"done":false}"#)
         }
-        Dialect::Cohere => {
-            (r#"{"id":""#, r#"","type":"message-start","delta":{"message":{"role":"assistant","content":[]}}}"#)
-        }
+        Dialect::Cohere => (
+            r#"{"id":""#,
+            r#"","type":"message-start","delta":{"message":{"role":"assistant","content":[]}}}"#,
+        ),
         Dialect::Custom(_) => return,
     };
     body.begin(dialect);
@@ -271,11 +271,9 @@ fn marker(body: &mut Body, said: &mut Said, dialect: Dialect, early: bool) {
             r#""},{"index":1,"text":"","finish_reason":""#,
             r#""}]}"#,
         ),
-        Dialect::Gemini => (
-            r#"{"candidates":[{"index":0,"finishReason":""#,
-            r#""},{"index":1,"finishReason":""#,
-            r#""}]}"#,
-        ),
+        Dialect::Gemini => {
+            (r#"{"candidates":[{"index":0,"finishReason":""#, r#""},{"index":1,"finishReason":""#, r#""}]}"#)
+        }
         Dialect::Anthropic => {
             if std::mem::take(&mut said.block) {
                 let stop = r#"{"type":"content_block_stop","index":0}"#;
@@ -377,23 +375,19 @@ pub(crate) fn whole(dialect: Dialect) -> (&'static str, &'static str) {
             r#"{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":""#,
             r#""}]}]}"#,
         ),
-        Dialect::Anthropic => (
-            r#"{"type":"message","content":[{"type":"text","text":""#,
-            r#""}],"stop_reason":"end_turn"}"#,
-        ),
+        Dialect::Anthropic => {
+            (r#"{"type":"message","content":[{"type":"text","text":""#, r#""}],"stop_reason":"end_turn"}"#)
+        }
         Dialect::Gemini => {
             (r#"{"candidates":[{"content":{"parts":[{"text":""#, r#""}]},"finishReason":"STOP"}]}"#)
         }
         Dialect::GeminiInteractions => {
             (r#"{"status":"completed","outputs":[{"type":"text","text":""#, r#""}]}"#)
         }
-        Dialect::Ollama => {
-            (r#"{"message":{"content":""#, r#""},"done":true,"done_reason":"stop"}"#)
+        Dialect::Ollama => (r#"{"message":{"content":""#, r#""},"done":true,"done_reason":"stop"}"#),
+        Dialect::Cohere => {
+            (r#"{"message":{"content":[{"type":"text","text":""#, r#""}]},"finish_reason":"COMPLETE"}"#)
         }
-        Dialect::Cohere => (
-            r#"{"message":{"content":[{"type":"text","text":""#,
-            r#""}]},"finish_reason":"COMPLETE"}"#,
-        ),
     }
 }
 

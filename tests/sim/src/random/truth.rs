@@ -293,12 +293,18 @@ impl Truth {
     }
 
     /// The server's side ended by a FIN, which the call was told of
-    pub(crate) fn eof(&mut self, now: Instant, ended: Ended, marks: &[Marked], is_whole: bool, body_start: u32) {
+    pub(crate) fn eof(
+        &mut self,
+        now: Instant,
+        ended: Ended,
+        marks: &[Marked],
+        is_whole: bool,
+        body_start: u32,
+    ) {
         if std::mem::replace(&mut self.peer_ended, true) || self.fate.is_some() {
             return;
         }
-        let by_eof =
-            !self.facts && self.head.framing == Framing::Eof && self.status().is_some_and(has_body);
+        let by_eof = !self.facts && self.head.framing == Framing::Eof && self.status().is_some_and(has_body);
         let proper = by_eof && ended == Ended::Clean;
         self.take_tail(now, marks, by_eof, proper);
         if self.fate.is_some() {

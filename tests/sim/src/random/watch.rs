@@ -305,10 +305,8 @@ impl Watch {
         let unix_now = Duration::from_secs(self.unix_seconds) + self.told_at.since_origin();
         self.floor = self.truth.retry_after(self.unix_seconds, unix_now);
         let truth = &self.truth;
-        let may_live_on = truth.sent == whole_request
-            && !truth.write_failed
-            && !truth.peer_ended
-            && !truth.facts;
+        let may_live_on =
+            truth.sent == whole_request && !truth.write_failed && !truth.peer_ended && !truth.facts;
         let at_end = Some(truth.fed) == wire.body_end;
         match mode {
             CloseMode::Abort => {}
@@ -371,7 +369,10 @@ impl Watch {
             let truth = &self.truth;
             let is_dead = truth.unasked || (truth.received == 0 && self.last_end.has(Ends::TRANSPORT));
             self.ensure(truth.reused && is_dead, Invariant::Retry, || {
-                format!("{id:?} is asked for at once, and the last attempt ended by {}", self.last_end.names())
+                format!(
+                    "{id:?} is asked for at once, and the last attempt ended by {}",
+                    self.last_end.names()
+                )
             })?;
             if truth.sent == 0 {
                 began = truth.began;
@@ -384,7 +385,10 @@ impl Watch {
         }
         if is_new_attempt {
             self.ensure(is_first || self.gates(), Invariant::Retry, || {
-                format!("{id:?} is asked for though retries are {:?}, after {} bytes", self.retries, self.sent)
+                format!(
+                    "{id:?} is asked for though retries are {:?}, after {} bytes",
+                    self.retries, self.sent
+                )
             })?;
             self.attempts += 1;
             let max = self.config.max_attempts();
@@ -408,7 +412,9 @@ impl Watch {
     }
 
     pub(crate) fn delivers(&mut self, item: &Item<'_>) -> Result<(), Violation> {
-        self.ensure(self.live.is_some(), Invariant::Stranger, || "an item of a closed connection".to_owned())?;
+        self.ensure(self.live.is_some(), Invariant::Stranger, || {
+            "an item of a closed connection".to_owned()
+        })?;
         self.item_out = true;
         match item {
             Item::Delta(delta) => {
@@ -435,7 +441,8 @@ impl Watch {
 
     /// The deltas make this turn (rule STR-8)
     pub(crate) fn same_turn(&self, turn: &Turn) -> Result<(), Violation> {
-        let said = |turn: &'_ Turn| -> usize { turn.choices.iter().filter(|choice| !choice.is_empty()).count() };
+        let said =
+            |turn: &'_ Turn| -> usize { turn.choices.iter().filter(|choice| !choice.is_empty()).count() };
         let same = said(turn) == said(&self.turn)
             && self.turn.choices.iter().all(|ours| {
                 turn.choices.iter().any(|theirs| {

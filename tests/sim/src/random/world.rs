@@ -277,7 +277,12 @@ impl World {
     }
 
     /// Tells of what has come over the connection in use
-    fn arrive(&mut self, driver: &mut Driver<'_>, call: &mut Call, arrival: Arrival) -> Result<Stop, Violation> {
+    fn arrive(
+        &mut self,
+        driver: &mut Driver<'_>,
+        call: &mut Call,
+        arrival: Arrival,
+    ) -> Result<Stop, Violation> {
         let now = driver.now;
         let Some(link) = &self.server.link else { return Ok(Stop::Held) };
         let id = link.id;
@@ -414,13 +419,17 @@ impl World {
                 met(coverage, driver.plan, link.exchange, mark);
             });
         }
-        let event =
-            if link.facts { Event::Fact(Fact::Body(id, bytes)) } else { Event::Received(id, bytes) };
+        let event = if link.facts { Event::Fact(Fact::Body(id, bytes)) } else { Event::Received(id, bytes) };
         self.feed(driver, call, Told::Link, event, wire)
     }
 
     /// Something of a connection that is closed, which changes nothing
-    fn tell_stale(&mut self, driver: &mut Driver<'_>, call: &mut Call, id: AttemptId) -> Result<Stop, Violation> {
+    fn tell_stale(
+        &mut self,
+        driver: &mut Driver<'_>,
+        call: &mut Call,
+        id: AttemptId,
+    ) -> Result<Stop, Violation> {
         self.coverage.fault(Fault::StaleEvent);
         self.watch.stale += 1;
         let event = match driver.events % 4 {
@@ -481,7 +490,8 @@ impl World {
             Ok(drain) => drain,
             Err(misuse) => return Err(self.watch.violation(Invariant::Contract, misuse.to_string())),
         };
-        let stop = if driver.drops() { drop_it(drain, self) } else { self.steps(driver, drain, wire, whole)? };
+        let stop =
+            if driver.drops() { drop_it(drain, self) } else { self.steps(driver, drain, wire, whole)? };
         self.arrive_at(driver, call, wire, whole, stop)
     }
 
@@ -561,9 +571,11 @@ impl World {
         if state != driver.state {
             match self.paths.edge(driver.state, state) {
                 Some(edge) => self.coverage.transition(edge),
-                None => self.watch.ensure(self.paths.can(driver.state, state), Invariant::Contract, || {
-                    format!("from {:?} there is no way to {state:?}", driver.state)
-                })?,
+                None => {
+                    self.watch.ensure(self.paths.can(driver.state, state), Invariant::Contract, || {
+                        format!("from {:?} there is no way to {state:?}", driver.state)
+                    })?
+                }
             }
             driver.state = state;
         }
@@ -685,7 +697,13 @@ fn met(coverage: &mut Coverage, plan: &Plan, exchange: usize, mark: Mark) {
         Mark::Noise(Piece::Ping) => Fault::Ping,
         Mark::Noise(Piece::Unknown) => Fault::UnknownEvent,
         Mark::Noise(Piece::Null) => Fault::Null,
-        Mark::Noise(_) | Mark::Text | Mark::Delta | Mark::Marker(_) | Mark::Sentinel | Mark::MayBreak | Mark::BodyEnd => {
+        Mark::Noise(_)
+        | Mark::Text
+        | Mark::Delta
+        | Mark::Marker(_)
+        | Mark::Sentinel
+        | Mark::MayBreak
+        | Mark::BodyEnd => {
             return;
         }
     });
