@@ -12,7 +12,9 @@
 //! | `watch`, `settled` | the checks, of every step and of the outcome |
 //! | `coverage` | [`Coverage`]: which faults and transitions were met |
 //! | `log` | [`Digest`]: a number for all steps |
+//! | `runner` | [`Simulator`]: many runs, and one of them told |
 //! | `shrink` | [`shrink()`]: shorter tapes that fail as well |
+//! | `strategy` | `plans()`: the same for proptest, with the feature `proptest` |
 
 mod choices;
 mod coverage;
@@ -25,6 +27,8 @@ mod server;
 mod settled;
 mod shrink;
 mod speech;
+#[cfg(feature = "proptest")]
+mod strategy;
 mod truth;
 mod watch;
 mod wire;
@@ -41,4 +45,6 @@ pub use plan::{
 };
 pub use runner::{Failure, Played, Simulator, Totals};
 pub use shrink::{MAX_TRIES, shrink};
+#[cfg(feature = "proptest")]
+pub use strategy::{MAX_TAPE, plans};
 pub use world::MAX_EVENTS_PER_CALL;

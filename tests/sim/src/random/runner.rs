@@ -4,6 +4,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use steadfast::outcome::Outcome;
 use steadfast::time::Instant;
 
 use super::choices::Choices;
@@ -64,6 +65,8 @@ pub struct Failure {
 pub struct Played {
     /// What was broken, if anything
     pub violation: Option<Violation>,
+    /// The outcomes of its calls, in order
+    pub outcomes: Vec<Outcome>,
     /// What happened, line by line
     pub log: String,
     /// The same as a number
@@ -120,7 +123,7 @@ impl Simulator {
         let old = std::mem::replace(&mut self.world, World::new());
         (self.world.calls, self.world.steps) = (old.calls, old.steps);
         self.world.coverage = old.coverage;
-        self.world.log = old.log;
+        (self.world.log, self.world.outcomes) = (old.log, old.outcomes);
     }
 
     /// What all runs came to so far
@@ -149,9 +152,11 @@ impl Simulator {
     pub fn log(plan: &Plan) -> Played {
         let mut simulator = Self::new().digesting();
         simulator.world.log.lines = Some(String::new());
+        simulator.world.outcomes = Some(Vec::new());
         let violation = simulator.play(plan).err();
         let log = simulator.world.log.lines.take().unwrap_or_default();
-        Played { violation, log, digest: simulator.digest().unwrap_or_default() }
+        let outcomes = simulator.world.outcomes.take().unwrap_or_default();
+        Played { violation, outcomes, log, digest: simulator.digest().unwrap_or_default() }
     }
 
     /// The shortest plan that a bounded search finds to break the same invariant as that of `seed`

@@ -35,6 +35,8 @@ pub(crate) struct World {
     /// Steps that machines took
     pub(crate) steps: u64,
     pub(crate) calls: u64,
+    /// The outcomes of all calls, where they are wanted
+    pub(crate) outcomes: Option<Vec<Outcome>>,
 }
 
 type RequestKey = (Option<Dialect>, Shape, Retries, u32);
@@ -88,6 +90,7 @@ impl World {
             log: Log::default(),
             steps: 0,
             calls: 0,
+            outcomes: None,
         }
     }
 
@@ -543,7 +546,11 @@ impl World {
                 }
                 Step::Done(outcome) => {
                     self.log.done(&outcome);
-                    self.done(driver, &outcome, wire)?;
+                    driver.away_until = None;
+                    self.watch.settled(&outcome, wire)?;
+                    if let Some(outcomes) = &mut self.outcomes {
+                        outcomes.push(outcome);
+                    }
                     return Ok(Stop::Done);
                 }
             }
@@ -551,11 +558,6 @@ impl World {
                 return Ok(drop_it(drain, self));
             }
         }
-    }
-
-    fn done(&mut self, driver: &mut Driver<'_>, outcome: &Outcome, wire: &Wire) -> Result<(), Violation> {
-        driver.away_until = None;
-        self.watch.settled(outcome, wire)
     }
 
     /// After the steps: the state, and what the call waits for
