@@ -376,7 +376,9 @@ mod tests {
         let arguments = ["steadfast", "call"].iter().chain(arguments);
         match Cli::try_parse_from(arguments).unwrap().command {
             Command::Call(call) => call,
-            other @ (Command::Decode(_) | Command::Demo(_) | Command::Mock(_)) => panic!("{other:?}"),
+            other @ (Command::Decode(_) | Command::Demo(_) | Command::Mock(_) | Command::Sim(_)) => {
+                panic!("{other:?}")
+            }
         }
     }
 

@@ -35,12 +35,12 @@ impl Log {
         if let Some(lines) = &mut self.lines {
             let seconds = now.since_origin().as_secs_f64();
             // Writing to a string cannot fail.
-            _ = match event {
-                Event::Received(id, bytes) => {
-                    writeln!(lines, "{seconds:>12.6} <- {event:?} {id:?} {}", quoted(bytes))
-                }
-                Event::Fact(fact) => writeln!(lines, "{seconds:>12.6} <- {fact:?}"),
-                _ => writeln!(lines, "{seconds:>12.6} <- {event:?}"),
+            _ = if let Event::Received(id, bytes) = event {
+                writeln!(lines, "{seconds:>12.6} <- {event:?} {id:?} {}", quoted(bytes))
+            } else if let Event::Fact(fact) = event {
+                writeln!(lines, "{seconds:>12.6} <- {fact:?}")
+            } else {
+                writeln!(lines, "{seconds:>12.6} <- {event:?}")
             };
         }
     }
@@ -59,11 +59,10 @@ impl Log {
             });
         }
         if let Some(lines) = &mut self.lines {
-            _ = match command {
-                Command::Close(id, CloseMode::Finish(_)) => {
-                    writeln!(lines, "{:12} -> Close({id:?}, Finish)", "")
-                }
-                command => writeln!(lines, "{:12} -> {command:?}", ""),
+            _ = if let Command::Close(id, CloseMode::Finish(_)) = command {
+                writeln!(lines, "{:12} -> Close({id:?}, Finish)", "")
+            } else {
+                writeln!(lines, "{:12} -> {command:?}", "")
             };
         }
     }

@@ -7,10 +7,10 @@
 //! | `wire`, `speech` | what a server sends, and what each byte of it makes known |
 //! | `server` | the servers of a run, and the connections that calls leave |
 //! | `truth` | what the rules make of all that |
-//! | `world` | the driver and the consumer |
+//! | `world`, `driver`, `requests` | the driver and the consumer, and what they ask for |
 //! | `invariants` | [`Invariant`]: what holds of every call |
-//! | `watch`, `settled` | the checks, of every step and of the outcome |
-//! | `coverage` | [`Coverage`]: which faults and transitions were met |
+//! | `watch`, `waits`, `settled` | the checks: of commands and items, of waits, of the outcome |
+//! | `coverage`, `met` | [`Coverage`]: which faults and transitions were met |
 //! | `log` | [`Digest`]: a number for all steps |
 //! | `runner` | [`Simulator`]: many runs, and one of them told |
 //! | `shrink` | [`shrink()`]: shorter tapes that fail as well |
@@ -19,9 +19,12 @@
 mod choices;
 mod coverage;
 mod draw;
+mod driver;
 mod invariants;
 mod log;
+mod met;
 mod plan;
+mod requests;
 mod runner;
 mod server;
 mod settled;
@@ -30,6 +33,7 @@ mod speech;
 #[cfg(feature = "proptest")]
 mod strategy;
 mod truth;
+mod waits;
 mod watch;
 mod wire;
 mod world;

@@ -29,7 +29,13 @@ impl Watch {
             Told::ConsumerFailed if paused || self.attempts == 0 => Ends::CONSUMER,
             Told::Cancel if self.is_blurred => self.last_end.or(Ends::CANCELLED),
             Told::ConsumerFailed if self.is_blurred => self.last_end.or(Ends::CONSUMER),
-            _ => self.last_end,
+            Told::Start
+            | Told::Elapsed(_)
+            | Told::Taken
+            | Told::Cancel
+            | Told::ConsumerFailed
+            | Told::Link
+            | Told::Nothing => self.last_end,
         };
         self.ensure(right.has(end), self.kind_of(end, right), || {
             let told = self.told;
@@ -108,10 +114,10 @@ impl Watch {
         self.ensure(error.billing == billing, Invariant::Billing, || {
             format!("{:?}, after {} bytes sent and {} deltas", error.billing, self.sent, self.delivered)
         })?;
-        match &error.kind {
-            ErrorKind::Timeout(timeout) => self.timed_out(timeout)?,
-            ErrorKind::Status(status) => self.refused(status, wire)?,
-            _ => {}
+        if let ErrorKind::Timeout(timeout) = &error.kind {
+            self.timed_out(timeout)?;
+        } else if let ErrorKind::Status(status) = &error.kind {
+            self.refused(status, wire)?;
         }
         if matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Consumer(_)) {
             return Ok(());

@@ -363,10 +363,9 @@ impl Truth {
             let is_last_line = self.dialect == Some(Dialect::Ollama)
                 && (matches!(marked.mark, Mark::Sentinel | Mark::InBand(_))
                     || self.head.content_type == ContentType::WholeJson);
-            let counts = match marked.mark {
-                Mark::NotJson | Mark::BodyEnd | Mark::MayBreak | Mark::Broken => false,
-                _ => proper || is_last_line || (by_eof && is_document),
-            };
+            let is_no_event =
+                matches!(marked.mark, Mark::NotJson | Mark::BodyEnd | Mark::MayBreak | Mark::Broken);
+            let counts = !is_no_event && (proper || is_last_line || (by_eof && is_document));
             if counts {
                 self.know(now, marked.mark);
             }

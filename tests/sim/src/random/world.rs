@@ -2,33 +2,31 @@
 
 use std::time::Duration;
 
-use steadfast::call::{AttemptId, Call, Command, Env, Fact, Item, Request, Retries, Shape, State, Timer};
-use steadfast::config::RequestConfig;
-use steadfast::dialect::Dialect;
+use steadfast::call::{AttemptId, Call, Command, Env, Fact, State, Timer};
 use steadfast::machine::{Drain, Event, FailureKind, Machine, ProxyRefusal, Stage, Step, Wait};
 use steadfast::outcome::Outcome;
 use steadfast::time::Instant;
 
 use super::coverage::{Coverage, Fault, Paths};
+use super::driver::Driver;
 use super::invariants::{Invariant, Violation};
 use super::log::Log;
-use super::plan::{CallPlan, Cancel, Client, End, Piece, Plan};
+use super::met::{head_met, met};
+use super::plan::{Cancel, End, Plan};
+use super::requests::Requests;
 use super::server::{Arrival, Link, Server, reset};
 use super::watch::{Told, Watch};
-use super::wire::{Asked, Mark, Wire, parsed_head};
+use super::wire::{Wire, parsed_head};
 
 /// The most events of one call; more means that it does not come to an end
 pub const MAX_EVENTS_PER_CALL: u32 = 20_000;
-
-/// Where every request of a run goes
-const URL: &str = "http://sim.invalid/v1/answers";
 
 /// Plays plans, in memory that is used again
 pub(crate) struct World {
     server: Server,
     watch: Watch,
     paths: Paths,
-    requests: Vec<Known>,
+    requests: Requests,
     commands: Vec<Command>,
     pub(crate) coverage: Coverage,
     pub(crate) log: Log,
@@ -37,38 +35,6 @@ pub(crate) struct World {
     pub(crate) calls: u64,
     /// The outcomes of all calls, where they are wanted
     pub(crate) outcomes: Option<Vec<Outcome>>,
-}
-
-type RequestKey = (Option<Dialect>, Shape, Retries, u32);
-
-/// A request that was made before
-struct Known {
-    key: RequestKey,
-    request: Request,
-    /// Its bytes, head and body
-    bytes: u64,
-}
-
-/// The driver of one call
-struct Driver<'p> {
-    plan: &'p Plan,
-    number: usize,
-    client: &'p Client,
-    now: Instant,
-    began: Instant,
-    state: State,
-    events: u32,
-    jumps: u32,
-    items: u32,
-    /// Places at which a drain could be dropped, so far
-    points: u32,
-    away_until: Option<Instant>,
-    cancelled: bool,
-    failed: bool,
-    /// A connection that was closed, to be spoken of once more
-    closed: Option<AttemptId>,
-    /// Bytes of the request, head and body
-    whole: u64,
 }
 
 enum Stop {
@@ -84,7 +50,7 @@ impl World {
             server: Server::default(),
             watch: Watch::new(),
             paths: Paths::new(),
-            requests: Vec::new(),
+            requests: Requests::default(),
             commands: Vec::new(),
             coverage: Coverage::default(),
             log: Log::default(),
@@ -106,25 +72,8 @@ impl World {
         Ok(now.since_origin())
     }
 
-    fn request(&mut self, plan: &CallPlan) -> (Request, u64) {
-        let key = (plan.dialect, plan.shape, plan.retries, plan.body_bytes);
-        if let Some(known) = self.requests.iter().find(|known| known.key == key) {
-            return (known.request.clone(), known.bytes);
-        }
-        let builder = Request::post(URL).body(vec![b' '; plan.body_bytes as usize]).retries(plan.retries);
-        let builder = match plan.dialect {
-            Some(dialect) => builder.dialect(dialect),
-            None => builder,
-        };
-        let builder = if plan.shape == Shape::Stream { builder.stream() } else { builder };
-        let request = builder.build().expect("a request that can be sent");
-        let bytes = outgoing(request.clone());
-        self.requests.push(Known { key, request: request.clone(), bytes });
-        (request, bytes)
-    }
-
     fn call(&mut self, plan: &Plan, number: usize, began: Instant) -> Result<Instant, Violation> {
-        let (request, whole) = self.request(&plan.calls[number]);
+        let (request, whole) = self.requests.get(&plan.calls[number]);
         let env = Env {
             seed: plan.seed.wrapping_add(number as u64),
             unix_at_origin: Duration::from_secs(plan.unix_seconds),
@@ -631,113 +580,8 @@ impl World {
 /// A silence that a person would notice
 const LONG: Duration = Duration::from_millis(100);
 
-impl Driver<'_> {
-    fn cancel_at(&self) -> Option<Instant> {
-        match self.client.cancel {
-            Cancel::After(after) if !self.cancelled => Some(self.began + after),
-            Cancel::After(_) | Cancel::AtEvent(_) | Cancel::Never => None,
-        }
-    }
-
-    fn cancel_due(&self) -> bool {
-        !self.cancelled
-            && match self.client.cancel {
-                Cancel::Never => false,
-                Cancel::After(after) => self.began + after <= self.now,
-                Cancel::AtEvent(event) => self.events >= event,
-            }
-    }
-
-    /// Whether the drain is dropped at this place
-    fn drops(&mut self) -> bool {
-        self.points = (self.points + 1) % u32::BITS;
-        self.client.drops & (1 << self.points) != 0
-    }
-
-    /// The consumer takes an item, and may be away after it
-    fn took(&mut self, _: &Item<'_>) {
-        self.items += 1;
-        if let Some((every, pause)) = self.client.away
-            && self.items.is_multiple_of(every.max(1))
-            && !pause.is_zero()
-        {
-            self.away_until = Some(self.now + pause);
-        }
-    }
-
-    fn asked(&self) -> Asked<'_> {
-        let call = &self.plan.calls[self.number];
-        Asked {
-            dialect: call.dialect,
-            shape: call.shape,
-            config: &self.plan.config,
-            unix_seconds: self.plan.unix_seconds,
-            instance: 0,
-            facts: true,
-        }
-    }
-}
-
 fn drop_it(drain: Drain<'_, Call>, world: &mut World) -> Stop {
     drop(drain);
     world.coverage.fault(Fault::DroppedDrain);
     Stop::Held
-}
-
-/// What a mark is to the coverage
-fn met(coverage: &mut Coverage, plan: &Plan, exchange: usize, mark: Mark) {
-    coverage.fault(match mark {
-        Mark::Head => return head_met(coverage, plan, exchange),
-        Mark::Interim => Fault::Interim,
-        Mark::OpensChoice => Fault::SecondChoice,
-        Mark::MarkerAgain(_) => Fault::MarkerAgain,
-        Mark::InBand(_) => Fault::InBand,
-        Mark::Blocked => Fault::Blocked,
-        Mark::NotJson => Fault::NotJson,
-        Mark::Broken => Fault::Broken,
-        Mark::Noise(Piece::Comment) => Fault::Comment,
-        Mark::Noise(Piece::Ping) => Fault::Ping,
-        Mark::Noise(Piece::Unknown) => Fault::UnknownEvent,
-        Mark::Noise(Piece::Null) => Fault::Null,
-        Mark::Noise(_)
-        | Mark::Text
-        | Mark::Delta
-        | Mark::Marker(_)
-        | Mark::Sentinel
-        | Mark::MayBreak
-        | Mark::BodyEnd => {
-            return;
-        }
-    });
-}
-
-fn head_met(coverage: &mut Coverage, plan: &Plan, exchange: usize) {
-    let head = &plan.exchanges[exchange].head;
-    let odd = [
-        (!(200..300).contains(&head.status), Fault::ErrorStatus),
-        (head.retry_after != super::plan::RetryAfter::None, Fault::RetryAfter),
-        (head.should_retry.is_some(), Fault::ShouldRetry),
-        (head.content_type == super::plan::ContentType::Html, Fault::Html),
-        (head.content_type == super::plan::ContentType::WholeJson, Fault::WholeJson),
-    ];
-    for (is_odd, fault) in odd {
-        if is_odd {
-            coverage.fault(fault);
-        }
-    }
-}
-
-/// How many bytes a request is, as the call sends it
-fn outgoing(request: Request) -> u64 {
-    let env = Env { seed: 0, unix_at_origin: Duration::ZERO };
-    let mut call = Call::new(request, RequestConfig::default(), env, Instant::ORIGIN);
-    let mut id = None;
-    if let Ok(mut drain) = call.handle(Instant::ORIGIN, Event::Start)
-        && let Step::Do(Command::Connect(asked)) = drain.next()
-    {
-        id = Some(asked);
-    }
-    let id = id.expect("a call asks for a connection first");
-    drop(call.handle(Instant::ORIGIN, Event::Connected(id)).expect("it was asked for"));
-    call.outgoing(id).iter().map(|part| part.len() as u64).sum()
 }
