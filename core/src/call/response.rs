@@ -215,7 +215,7 @@ impl Call {
                 PeerEnd::Eof(_) => {
                     self.truncated("the transport closed before the end of the body".to_owned())
                 }
-                PeerEnd::Failed(failure) => self.fail(failure.into()),
+                PeerEnd::Failed(failure) => self.fail_by_connection(failure),
             };
         };
         let ended = match end {
