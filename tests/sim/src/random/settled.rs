@@ -25,8 +25,8 @@ impl Watch {
         };
         let paused = self.is_pausing();
         let right = match self.told {
-            Told::Cancel if paused || self.attempts == 0 => Ends::CANCELLED,
-            Told::ConsumerFailed if paused || self.attempts == 0 => Ends::CONSUMER,
+            Told::Cancel if (paused && !self.is_blurred) || self.attempts == 0 => Ends::CANCELLED,
+            Told::ConsumerFailed if (paused && !self.is_blurred) || self.attempts == 0 => Ends::CONSUMER,
             Told::Cancel if self.is_blurred => self.last_end.or(Ends::CANCELLED),
             Told::ConsumerFailed if self.is_blurred => self.last_end.or(Ends::CONSUMER),
             Told::Start
