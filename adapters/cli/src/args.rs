@@ -45,6 +45,9 @@ pub(crate) enum Command {
     /// Serve a scenario's script over HTTP, for any client
     #[command(after_help = MOCK_EXAMPLES, after_long_help = format!("{MOCK_EXAMPLES}\n{}", exit_codes()))]
     Mock(MockArgs),
+    /// Play random calls against random servers in virtual time, and check what must always hold
+    #[command(after_help = SIM_EXAMPLES, after_long_help = format!("{SIM_EXAMPLES}\n{}", exit_codes()))]
+    Sim(SimArgs),
 }
 
 #[derive(Args, Debug, Default)]
@@ -221,6 +224,38 @@ pub(crate) struct MockArgs {
     pub(crate) port: u16,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct SimArgs {
+    /// How many runs to play, each of up to three calls
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub(crate) runs: u64,
+
+    /// The seed of the first run; the others have the numbers after it
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Play the run of this seed alone, and tell what happens in it
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["runs", "seed", "tape", "digest", "json"])]
+    pub(crate) replay: Option<u64>,
+
+    /// Play the run of this tape alone, numbers with commas between, and tell what happens in it
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', conflicts_with_all = ["runs", "seed", "digest", "json"])]
+    pub(crate) tape: Vec<u32>,
+
+    /// Print a digest of every step: the same on every platform
+    #[arg(long)]
+    pub(crate) digest: bool,
+
+    /// Print the result as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Switch a mistake on, to see it found
+    #[cfg(feature = "planted-faults")]
+    #[arg(long, value_name = "FAULT")]
+    pub(crate) plant: Option<steadfast::planted::Fault>,
+}
+
 impl Command {
     /// The command's name
     pub(crate) fn name(&self) -> &'static str {
@@ -230,6 +265,7 @@ impl Command {
             Self::Decode(_) => "decode",
             Self::Demo(_) => "demo",
             Self::Mock(_) => "mock",
+            Self::Sim(_) => "sim",
         }
     }
 }
@@ -366,6 +402,12 @@ Examples:
   steadfast mock --script FILE --port 8099
 ";
 
+const SIM_EXAMPLES: &str = "\
+Examples:
+  steadfast sim --runs 200000 --seed 1
+  steadfast sim --replay 4711
+";
+
 fn call_long_help() -> String {
     let mut help = format!("{CALL_EXAMPLES}\nProviders:\n");
     for profile in &PROFILES {
@@ -414,7 +456,11 @@ mod tests {
         let arguments = ["steadfast", "call"].iter().chain(arguments);
         match Cli::try_parse_from(arguments).unwrap().command {
             Command::Call(call) => call,
-            other @ (Command::Config(_) | Command::Decode(_) | Command::Demo(_) | Command::Mock(_)) => {
+            other @ (Command::Config(_)
+            | Command::Decode(_)
+            | Command::Demo(_)
+            | Command::Mock(_)
+            | Command::Sim(_)) => {
                 panic!("{other:?}")
             }
         }

@@ -7,9 +7,9 @@ use steadfast_tokio::{CallError, Completion, Ending, ErrorKind, Outcome};
 /// How the program ended, as scripts see it
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// The answer came whole; every scenario agreed
+    /// The answer came whole; every scenario agreed, and every invariant held
     Completed,
-    /// Something beside the call failed, or a scenario did not agree
+    /// Something beside the call failed, or a scenario or an invariant did not
     Failed,
     /// The command line, the environment or a file cannot be used
     Usage,
@@ -69,7 +69,7 @@ impl Exit {
         match self {
             Self::Completed => "completed",
             Self::Failed => {
-                "failed for another reason, as where stdout takes no more; in `demo`, a scenario did not agree"
+                "failed for another reason, as where stdout takes no more; in `demo`, a scenario did not agree; in `sim`, an invariant did not hold"
             }
             Self::Usage => "usage: the command line, the environment or a file cannot be used",
             Self::Incomplete => {

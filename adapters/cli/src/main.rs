@@ -16,6 +16,7 @@
 //! | `mock` | `steadfast mock` |
 //! | `config` | `steadfast config` |
 //! | `input` | what comes from stdin, or from a file |
+//! | `sim` | `steadfast sim` |
 //! | `output`, `message` | what goes to stdout, and to stderr |
 //! | `interrupt` | Ctrl-C |
 
@@ -37,6 +38,7 @@ mod progress;
 mod provider;
 mod request;
 mod settings;
+mod sim;
 mod usage;
 
 use std::path::Path;
@@ -75,5 +77,6 @@ fn run(config_file: Option<&Path>, command: &Command) -> Result<Exit, Failure> {
         Command::Decode(args) => decode::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Mock(args) => mock::run(args),
+        Command::Sim(args) => sim::run(args),
     }
 }

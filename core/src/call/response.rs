@@ -219,7 +219,7 @@ impl Call {
                 PeerEnd::Eof(_) => {
                     self.truncated("the transport closed before the end of the body".to_owned())
                 }
-                PeerEnd::Failed(failure) => self.fail(failure.into()),
+                PeerEnd::Failed(failure) => self.fail_by_connection(failure),
             };
         };
         let ended = match end {
@@ -398,6 +398,7 @@ impl Call {
         match self.assembly.absorb(finding, &stream.findings, data, max_body_bytes) {
             Ok(Absorbed::Delta) => {
                 stream.content_since = now;
+                self.content_out = true;
                 stream.had_content = true;
                 stream.event_extends = true;
                 record.deltas += 1;
@@ -463,10 +464,7 @@ impl Call {
 
     /// Hands out what [`Call::advance`] came to; the consumer has it from now on
     pub(super) fn deliver<'s>(&'s mut self, delivery: Delivery, input: &'s [u8]) -> Step<'s, Self> {
-        if !self.item_out {
-            self.item_out = true;
-            self.item_out_since = self.now;
-        }
+        self.item_out = true;
         let item = match (delivery, &self.inner) {
             (Delivery::Delta(index), Inner::Attempting(attempt)) => stream_of(attempt).and_then(|stream| {
                 let (finding, data) = stream.finding(index, attempt.body(input));

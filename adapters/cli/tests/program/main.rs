@@ -11,4 +11,5 @@ mod output;
 mod prompt;
 mod proxy;
 mod recorded;
+mod sim;
 mod support;
