@@ -11,7 +11,7 @@
 //! | [`machine`] | the one shape of every machine: events in, steps out |
 //! | [`call`] | the call machine: attempts, timers, delivery, finalisation; its states and ties |
 //! | [`connect`] | which addresses to try and when, which proxy, and its handshake |
-//! | [`config`] | one configuration, its bounds and overrides |
+//! | [`config`] | one configuration, and the four channels that set it |
 //! | [`outcome`] | what a caller gets back: the turn or a typed failure, and the timeline |
 //! | [`retry`] | what is tried again, and after how long |
 //! | [`dialect`] | what the events of each provider mean |

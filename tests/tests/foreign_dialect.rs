@@ -7,6 +7,7 @@ use steadfast::call::{Call, Command, Env, Item, Request};
 use steadfast::config::RequestConfig;
 use steadfast::dialect::choices::Choices;
 use steadfast::dialect::findings::{Finding, Findings};
+use steadfast::dialect::identity::Identity;
 use steadfast::dialect::json::{self, JsonStr, Member};
 use steadfast::dialect::tools::Fragment;
 use steadfast::dialect::{Decode, Decoder, Definition, Dialect, Malformed, Progress, finish, usage};
@@ -26,6 +27,7 @@ static MAGPIE: Definition = Definition {
 #[derive(Debug, Default)]
 struct Magpie {
     choices: Choices,
+    identity: Identity,
     ended: bool,
 }
 
@@ -33,7 +35,9 @@ struct Magpie {
 #[serde(default)]
 struct Line<'a> {
     #[serde(borrow)]
+    id: JsonStr<'a>,
     say: JsonStr<'a>,
+    shiny: Option<&'a serde_json::value::RawValue>,
     call: Member<CallOut<'a>>,
     stop: JsonStr<'a>,
     error: Option<&'a serde_json::value::RawValue>,
@@ -56,19 +60,25 @@ impl Decode for Magpie {
             findings.push(Finding::Error(error));
             return Ok(());
         }
-        let (open, _) = self.choices.open(0, findings)?;
-        findings.push_piece(data, line.say, |text| Finding::Text { choice: 0, text });
+        self.identity.push(data, line.id, JsonStr::default(), findings);
+        let open = self.choices.open(0, findings)?;
+        findings.push_piece(data, line.say, |text| Finding::Text { choice: 0, text })?;
         let CallOut { name, arguments } = line.call.object()?;
         open.tools.take(data, findings, 0, Fragment { name, arguments, ..Fragment::default() })?;
         self.ended |= finish::push(findings, data, 0, line.stop, JsonStr::default());
         if let Some(usage) = line.count.and_then(|raw| usage::read(raw.get())) {
             findings.push_usage(data, usage);
         }
+        if json::says_something(line.shiny) {
+            findings.push(Finding::Unknown);
+        }
         Ok(())
     }
 
     fn unary(&mut self, body: &str, findings: &mut Findings) -> Result<(), Malformed> {
-        self.event("message", body, findings)
+        self.event("message", body, findings)?;
+        self.ended = true;
+        Ok(())
     }
 
     fn progress(&self) -> Progress {
@@ -76,7 +86,7 @@ impl Decode for Magpie {
     }
 }
 
-/// Plays one response to a call, and returns the text as it was delivered, and the outcome
+/// Plays one response to a call, and returns what was delivered, text and raw events, and the outcome
 fn play(response: &str) -> (String, Outcome) {
     let request = Request::post("http://localhost/")
         .json(&serde_json::json!({}))
@@ -98,6 +108,7 @@ fn play(response: &str) -> (String, Outcome) {
                 Step::Do(Command::Connect(id)) => connected = Some(id),
                 Step::Do(Command::Close(..)) => {}
                 Step::Deliver(Item::Delta(Delta::Text { text: piece, .. })) => text.push_str(piece),
+                Step::Deliver(Item::Unknown { data, .. }) => text.push_str(data),
                 Step::Deliver(_) => {}
                 Step::Wait(wait) => break wait,
                 Step::Done(outcome) => return (text, outcome),
@@ -128,7 +139,7 @@ const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
 #[test]
 fn its_answer_completes_a_call() {
     let (text, outcome) = play(&format!(
-        "{HEAD}data: {{\"say\":\"H\\u00e9\"}}\n\ndata: : ping\n\n\
+        "{HEAD}data: {{\"id\":\"m1\",\"say\":\"H\\u00e9\"}}\n\ndata: : ping\n\n\
          data: {{\"say\":\"!\",\"call\":{{\"name\":\"f\",\"arguments\":{{\"x\":1}}}}}}\n\n\
          data: {{\"stop\":\"end_turn\",\"count\":{{\"input_tokens\":5,\"output_tokens\":2}}}}\n\n"
     ));
@@ -137,6 +148,22 @@ fn its_answer_completes_a_call() {
     let call = &turn.choices[0].tool_calls[0];
     assert_eq!((turn.text(), &*call.name, &*call.arguments), ("Hé!", "f", r#"{"x":1}"#));
     assert_eq!(turn.usage.as_ref().unwrap().output_tokens, Some(2));
+    assert!(outcome.is_whole(call));
+    assert_eq!(turn.id.as_deref(), Some("m1"));
+}
+
+#[test]
+fn what_it_has_no_place_for_reaches_the_caller() {
+    let shiny = r#"{"say":"H","shiny":[1]}"#;
+    let (delivered, outcome) = play(&format!("{HEAD}data: {shiny}\n\ndata: {{\"stop\":\"end_turn\"}}\n\n"));
+    assert_eq!((delivered, outcome.turn().text()), (format!("H{shiny}"), "H"));
+}
+
+#[test]
+fn its_whole_answer_completes_a_call() {
+    let head = HEAD.replace("text/event-stream", "application/json");
+    let (text, outcome) = play(&format!("{head}{{\"say\":\"Hi\"}}"));
+    assert_eq!((&*text, outcome.turn().text(), outcome.word()), ("Hi", "Hi", "completed"));
 }
 
 #[test]
@@ -153,7 +180,7 @@ fn its_failures_are_told_as_ours_are() {
         kind("data: {\"error\":{\"message\":\"no\"}}\n\n"),
         |kind| matches!(kind, ErrorKind::InBand(error) if error.message == "no"),
     );
-    for malformed in ["data: {\"say\"\n\n", "data: {\"call\":\"f\"}\n\n"] {
+    for malformed in ["data: {\"say\"\n\n", "data: {\"call\":\"f\"}\n\n", "data: {\"say\":[\"f\"]}\n\n"] {
         assert_matches(kind(malformed), |kind| matches!(kind, ErrorKind::Protocol(_)));
     }
 }

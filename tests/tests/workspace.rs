@@ -72,9 +72,12 @@ fn the_core_has_few_dependencies_and_names_no_adapter() {
         "memchr",
         // behind the feature `content-decoding`
         "miniz_oxide",
+        "pin-project-lite",
         "serde",
         "serde_json",
         "thiserror",
+        // behind the feature `toml`
+        "toml",
     ]);
     assert!(direct.is_subset(&allowed), "{direct:?}");
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Instant as Clock, SystemTime, UNIX_EPOCH};
 
 use steadfast::call::{Call, Env, Request};
-use steadfast::config::{ConfigError, Overrides, RequestConfig};
+use steadfast::config::{ConfigError, EffectiveConfig, Overrides, RequestConfig};
 use steadfast::connect::{Proxies, ProxiesError, Route};
 use steadfast::machine::{FailureKind, IoFailure, Stage};
 use steadfast::outcome::Outcome;
@@ -22,7 +22,8 @@ use crate::stream::Stream;
 /// Cheap to clone, and all clones are one client: they share the threads that look up names.
 #[derive(Clone)]
 pub struct Client {
-    config: RequestConfig,
+    /// What its calls want otherwise than what is in force; each of them was checked
+    overrides: Overrides,
     shared: Arc<Shared>,
 }
 
@@ -38,7 +39,7 @@ pub(crate) struct Shared {
 }
 
 impl Client {
-    /// A client with the built-in configuration that trusts whom the platform trusts
+    /// A client that trusts whom the platform trusts, and whose calls go by what is in force
     ///
     /// It takes its proxies from the environment as it is now, see [`Proxies::from_environment`]:
     /// where they are set, nothing else leads out. A variable that cannot be used fails every call
@@ -50,14 +51,18 @@ impl Client {
             proxies: Proxies::from_environment(|name| std::env::var(name).ok()),
             resolver: Arc::default(),
         };
-        Self { config: RequestConfig::default(), shared: Arc::new(shared) }
+        Self { overrides: Overrides::new(), shared: Arc::new(shared) }
     }
 
-    /// The same client with another configuration
+    /// The same client with these overrides for each of its calls, merged over those it had
+    ///
+    /// As if every request carried them under its own: they go before a scope and the process default
+    /// (rule CFG-2). A whole configuration is `&config.into()`.
     ///
     /// Errors: an override out of its range; the text names the field and the value.
     pub fn with_config(mut self, overrides: &Overrides) -> Result<Self, ConfigError> {
-        self.config = self.config.with(overrides)?;
+        RequestConfig::default().with(overrides)?;
+        self.overrides = self.overrides.merge(overrides);
         Ok(self)
     }
 
@@ -75,9 +80,11 @@ impl Client {
         self
     }
 
-    /// The configuration that holds where a request says nothing else
-    pub fn config(&self) -> &RequestConfig {
-        &self.config
+    /// What is in force here and now for a call of this client whose request says nothing else
+    pub fn config(&self) -> EffectiveConfig {
+        RequestConfig::current()
+            .with(&self.overrides)
+            .expect("overrides were checked when the client got them")
     }
 
     /// Makes a call and waits for its end
@@ -87,10 +94,11 @@ impl Client {
 
     /// Makes a call whose pieces are taken as they come
     ///
-    /// Works for a unary request too: there are no pieces then, only the outcome.
+    /// The call begins now, with what is in force here (rule CFG-5). Works for a unary request too:
+    /// there are no pieces then, only the outcome.
     pub fn stream(&self, request: Request) -> Stream {
-        let config =
-            self.config.with(request.overrides()).expect("overrides were checked when the request was built");
+        let config = self.config().with(request.overrides());
+        let config = config.expect("overrides were checked when the request was built").config();
         let now = self.shared.now();
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let env = Env {
@@ -113,7 +121,7 @@ impl Default for Client {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("config", &self.config).finish_non_exhaustive()
+        f.debug_struct("Client").field("config", &self.config().config()).finish_non_exhaustive()
     }
 }
 

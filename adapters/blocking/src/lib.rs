@@ -39,6 +39,7 @@
 //! | `look_up` | names to addresses, on a bounded number of threads |
 //! | `client` | [`Client`]: configuration, trust, and the two ways to make a call |
 //! | `stream` | [`Stream`]: a call as its consumer sees it |
+//! | `spawn` | threads in the scope around whoever spawns them |
 
 mod client;
 mod connection;
@@ -46,14 +47,18 @@ mod driver;
 mod look_up;
 mod opening;
 mod sleeper;
+mod spawn;
 mod stream;
 
 pub use client::Client;
 pub use look_up::MAX_LOOK_UPS;
+pub use spawn::spawn;
 /// The pure core, whole
 pub use steadfast;
 pub use steadfast::call::{Item, Piece, Progress, Request, RequestBuilder, RequestError, Retries};
-pub use steadfast::config::{ConfigError, Overrides, RequestConfig};
+pub use steadfast::config::{
+    ConfigError, EffectiveConfig, Field, Origin, Overrides, RequestConfig, Scope, Source,
+};
 pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError};
 pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{

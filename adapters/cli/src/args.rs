@@ -20,6 +20,10 @@ use crate::usage::UsageError;
 #[derive(Debug, Parser)]
 #[command(name = "steadfast", version, arg_required_else_help = true, after_help = exit_codes())]
 pub(crate) struct Cli {
+    /// Read settings from this TOML file, instead of the one that STEADFAST_CONFIG_FILE names
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config_file: Option<PathBuf>,
+
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -29,6 +33,9 @@ pub(crate) enum Command {
     /// Send a prompt to a model and print its answer as it comes
     #[command(after_help = CALL_EXAMPLES, after_long_help = call_long_help())]
     Call(CallArgs),
+    /// Print the settings in force, and where each came from
+    #[command(after_help = CONFIG_EXAMPLES, after_long_help = config_long_help())]
+    Config(ConfigArgs),
     /// Print what a recorded response means
     #[command(after_help = DECODE_EXAMPLES, after_long_help = decode_long_help())]
     Decode(DecodeArgs),
@@ -38,6 +45,9 @@ pub(crate) enum Command {
     /// Serve a scenario's script over HTTP, for any client
     #[command(after_help = MOCK_EXAMPLES, after_long_help = format!("{MOCK_EXAMPLES}\n{}", exit_codes()))]
     Mock(MockArgs),
+    /// Play random calls against random servers in virtual time, and check what must always hold
+    #[command(after_help = SIM_EXAMPLES, after_long_help = format!("{SIM_EXAMPLES}\n{}", exit_codes()))]
+    Sim(SimArgs),
 }
 
 #[derive(Args, Debug, Default)]
@@ -72,6 +82,17 @@ pub(crate) struct CallArgs {
     /// Print on stderr what happened when
     #[arg(long)]
     pub(crate) timeline: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ConfigArgs {
+    /// Change a setting, as in `call`; can be given more than once
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) config: Vec<String>,
+
+    /// Print them as JSON instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]
@@ -203,14 +224,48 @@ pub(crate) struct MockArgs {
     pub(crate) port: u16,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct SimArgs {
+    /// How many runs to play, each of up to three calls
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub(crate) runs: u64,
+
+    /// The seed of the first run; the others have the numbers after it
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Play the run of this seed alone, and tell what happens in it
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["runs", "seed", "tape", "digest", "json"])]
+    pub(crate) replay: Option<u64>,
+
+    /// Play the run of this tape alone, numbers with commas between, and tell what happens in it
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', conflicts_with_all = ["runs", "seed", "digest", "json"])]
+    pub(crate) tape: Vec<u32>,
+
+    /// Print a digest of every step: the same on every platform
+    #[arg(long)]
+    pub(crate) digest: bool,
+
+    /// Print the result as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Switch a mistake on, to see it found
+    #[cfg(feature = "planted-faults")]
+    #[arg(long, value_name = "FAULT")]
+    pub(crate) plant: Option<steadfast::planted::Fault>,
+}
+
 impl Command {
     /// The command's name
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Call(_) => "call",
+            Self::Config(_) => "config",
             Self::Decode(_) => "decode",
             Self::Demo(_) => "demo",
             Self::Mock(_) => "mock",
+            Self::Sim(_) => "sim",
         }
     }
 }
@@ -222,10 +277,18 @@ impl CallArgs {
     }
 }
 
-impl DecodeArgs {
-    /// What `--config` says, in the order given, of a call that makes one attempt
+impl ConfigArgs {
+    /// What `--config` says, in the order given
     pub(crate) fn overrides(&self) -> Result<Overrides, UsageError> {
-        with_settings(Overrides::new().max_attempts(1), &self.config)
+        with_settings(Overrides::new(), &self.config)
+    }
+}
+
+impl DecodeArgs {
+    /// What is in force for a call that makes one attempt, whole, and over it what `--config` says
+    pub(crate) fn overrides(&self) -> Result<Overrides, UsageError> {
+        let in_force = Overrides::from(RequestConfig::current().config());
+        with_settings(in_force.max_attempts(1), &self.config)
     }
 }
 
@@ -257,7 +320,23 @@ Examples:
   steadfast call - < question.txt
   steadfast call --provider anthropic --timeline \"Say hello.\"
   steadfast call --base-url http://127.0.0.1:8080/v1 --model smollm2 \"Say hello.\"
+  steadfast call --config-file steadfast.toml \"Say hello.\"
   steadfast call --config stream_idle_timeout=20 --config max_attempts=1 --json \"Say hello.\"
+";
+
+const CONFIG_EXAMPLES: &str = "\
+Examples:
+  steadfast config
+  steadfast config --config-file steadfast.toml --json
+  STEADFAST_REQUEST_TIMEOUT=30 steadfast config --config max_attempts=1
+";
+
+const CONFIG_OUTPUT: &str = "\
+Output:
+  A row for each setting: its name, its value, and where that came from. With --json, an object for
+  each: value, source (call, environment, file or built-in), and from (--config, the variable, or the
+  file), where it is not built in.
+
 ";
 
 const OUTPUT: &str = "\
@@ -303,6 +382,12 @@ Output:
 
 ";
 
+const SETTINGS_FROM: &str = "
+  The first that gives a setting wins: --config max_attempts=1, in the order given, the last one first;
+  the environment, STEADFAST_MAX_ATTEMPTS=1; the file, max_attempts = 1 in TOML. `steadfast config`
+  prints what is in force. `demo` plays each scenario with its own settings over the defaults.
+";
+
 const DEMO_EXAMPLES: &str = "\
 Examples:
   steadfast demo
@@ -317,6 +402,12 @@ Examples:
   steadfast mock --script FILE --port 8099
 ";
 
+const SIM_EXAMPLES: &str = "\
+Examples:
+  steadfast sim --runs 200000 --seed 1
+  steadfast sim --replay 4711
+";
+
 fn call_long_help() -> String {
     let mut help = format!("{CALL_EXAMPLES}\nProviders:\n");
     for profile in &PROFILES {
@@ -329,6 +420,10 @@ fn call_long_help() -> String {
     format!("{help}{OUTPUT}{}\n{}", settings(), exit_codes())
 }
 
+fn config_long_help() -> String {
+    format!("{CONFIG_EXAMPLES}\n{CONFIG_OUTPUT}{}\n{}", settings(), exit_codes())
+}
+
 fn decode_long_help() -> String {
     format!("{DECODE_EXAMPLES}\n{DECODE_OUTPUT}{}\n{}", settings(), exit_codes())
 }
@@ -339,7 +434,7 @@ fn settings() -> String {
     for field in Field::ALL {
         _ = writeln!(help, "  {:<22} {:>8}  {}", field.name(), defaults.get(field), field.about());
     }
-    help
+    help + SETTINGS_FROM
 }
 
 fn exit_codes() -> String {
@@ -361,7 +456,13 @@ mod tests {
         let arguments = ["steadfast", "call"].iter().chain(arguments);
         match Cli::try_parse_from(arguments).unwrap().command {
             Command::Call(call) => call,
-            other @ (Command::Decode(_) | Command::Demo(_) | Command::Mock(_)) => panic!("{other:?}"),
+            other @ (Command::Config(_)
+            | Command::Decode(_)
+            | Command::Demo(_)
+            | Command::Mock(_)
+            | Command::Sim(_)) => {
+                panic!("{other:?}")
+            }
         }
     }
 
@@ -454,7 +555,7 @@ mod tests {
         assert!(help.contains("Examples:\n  steadfast call \"Say hello.\"\n"));
         assert!(help.contains("\n  connect_timeout              10  Name look-up, TCP, TLS"), "{help}");
         assert!(help.contains("\n  openai     https://api.openai.com/v1 ["));
-        for name in ["call", "decode", "demo", "mock"] {
+        for name in ["call", "config", "decode", "demo", "mock"] {
             let help = long_help(name);
             assert!(help.contains("Examples:\n  steadfast "), "{name}");
             assert!(help.contains("\n  130  cancelled: by Ctrl-C, or"), "{name}: {help}");

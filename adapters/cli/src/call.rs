@@ -51,7 +51,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<Exit, Failure> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     let (outcome, printed) = runtime.block_on(async {
         let stream = client.stream(request);
-        converse(stream, client.config(), &interrupted, args.json).await
+        converse(stream, &client.config().config(), &interrupted, args.json).await
     });
     report(&outcome, printed, args)
 }

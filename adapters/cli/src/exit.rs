@@ -7,11 +7,11 @@ use steadfast_tokio::{CallError, Completion, Ending, ErrorKind, Outcome};
 /// How the program ended, as scripts see it
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// The answer came whole; every scenario agreed
+    /// The answer came whole; every scenario agreed, and every invariant held
     Completed,
-    /// Something beside the call failed, or a scenario did not agree
+    /// Something beside the call failed, or a scenario or an invariant did not
     Failed,
-    /// The command line or the environment cannot be used
+    /// The command line, the environment or a file cannot be used
     Usage,
     /// The provider ended the answer early
     Incomplete,
@@ -69,9 +69,9 @@ impl Exit {
         match self {
             Self::Completed => "completed",
             Self::Failed => {
-                "failed for another reason, as where stdout takes no more; in `demo`, a scenario did not agree"
+                "failed for another reason, as where stdout takes no more; in `demo`, a scenario did not agree; in `sim`, an invariant did not hold"
             }
-            Self::Usage => "usage: the command line or the environment cannot be used",
+            Self::Usage => "usage: the command line, the environment or a file cannot be used",
             Self::Incomplete => {
                 "incomplete: the provider ended the answer early (length, content filter, pause)"
             }

@@ -3,6 +3,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `args` | the command line |
+//! | `settings` | the settings in force: a file, the environment, the command line |
 //! | `usage`, `failure` | why a command cannot begin, or cannot do its work |
 //! | `exit` | the exit codes |
 //! | `call` | `steadfast call` |
@@ -13,12 +14,15 @@
 //! | `decode` | `steadfast decode` |
 //! | `demo` | `steadfast demo` |
 //! | `mock` | `steadfast mock` |
+//! | `config` | `steadfast config` |
 //! | `input` | what comes from stdin, or from a file |
+//! | `sim` | `steadfast sim` |
 //! | `output`, `message` | what goes to stdout, and to stderr |
 //! | `interrupt` | Ctrl-C |
 
 mod args;
 mod call;
+mod config;
 mod decode;
 mod demo;
 mod embedded;
@@ -33,8 +37,11 @@ mod output;
 mod progress;
 mod provider;
 mod request;
+mod settings;
+mod sim;
 mod usage;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -45,14 +52,8 @@ use exit::Exit;
 use failure::Failure;
 
 fn main() -> ExitCode {
-    let command = Cli::parse().command;
-    let done = match &command {
-        Command::Call(args) => call::run(args),
-        Command::Decode(args) => decode::run(args),
-        Command::Demo(args) => demo::run(args),
-        Command::Mock(args) => mock::run(args),
-    };
-    match done {
+    let Cli { config_file, command } = Cli::parse();
+    match run(config_file.as_deref(), &command) {
         Ok(exit) => exit.into(),
         Err(Failure::Usage(error)) => {
             let mut cli = Cli::command();
@@ -64,5 +65,18 @@ fn main() -> ExitCode {
             message::say(failure);
             Exit::Failed.into()
         }
+    }
+}
+
+fn run(config_file: Option<&Path>, command: &Command) -> Result<Exit, Failure> {
+    let config_file = settings::config_file(config_file);
+    settings::take_effect(config_file.as_deref(), std::env::vars_os())?;
+    match command {
+        Command::Call(args) => call::run(args),
+        Command::Config(args) => config::run(args, config_file.as_deref()),
+        Command::Decode(args) => decode::run(args),
+        Command::Demo(args) => demo::run(args),
+        Command::Mock(args) => mock::run(args),
+        Command::Sim(args) => sim::run(args),
     }
 }

@@ -1,6 +1,6 @@
-//! What makes a command line, or the environment, unusable.
+//! What makes a command line, the environment, or a file, unusable.
 
-use steadfast::config::ConfigError;
+use steadfast::config::{ConfigError, EnvironmentError, FileError};
 use steadfast_scenario::ParseError;
 use steadfast_tokio::RequestError;
 
@@ -11,6 +11,10 @@ pub(crate) enum UsageError {
     NotASetting,
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    Environment(#[from] EnvironmentError),
+    #[error("{path}:{error}")]
+    ConfigFile { path: String, error: FileError },
     #[error("--base-url has to begin with http:// or https://")]
     Scheme,
     #[error("--base-url cannot hold a query or a fragment: it is what the endpoints' paths are added to")]

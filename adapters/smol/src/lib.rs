@@ -33,16 +33,19 @@
 //! | `timer` | a timer of smol |
 //! | `socket` | a TCP connection of smol |
 //! | `resolver` | the system's resolver, on smol's threads for blocking work |
+//! | `spawn` | tasks and threads in the scope around whoever spawns them |
 //!
 //! The client itself is in [`steadfast_driver`], for it is the same on every runtime.
 
 mod network;
 mod resolver;
 mod socket;
+mod spawn;
 mod timer;
 
 pub use network::Smol;
 pub use socket::TcpSocket;
+pub use spawn::{spawn, spawn_on, unblock};
 pub use timer::SmolTimer;
 
 /// Makes calls on smol; see [`steadfast_driver::Client`]
@@ -56,7 +59,9 @@ pub type CallStream = steadfast_driver::CallStream<Calls<Smol>>;
 /// The pure core, whole
 pub use steadfast;
 pub use steadfast::call::{Item, Progress, Request, RequestBuilder, RequestError, Retries};
-pub use steadfast::config::{ConfigError, Overrides, RequestConfig};
+pub use steadfast::config::{
+    ConfigError, EffectiveConfig, Field, Origin, Overrides, RequestConfig, Scope, Scoped, Source,
+};
 pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError};
 pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{

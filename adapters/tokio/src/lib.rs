@@ -32,16 +32,19 @@
 //! | `timer` | a timer of tokio |
 //! | `socket` | a TCP connection of tokio |
 //! | `resolver` | the system's resolver, on tokio's threads |
+//! | `spawn` | tasks and threads in the scope around whoever spawns them |
 //!
 //! The client itself is in [`steadfast_driver`], for it is the same on every runtime.
 
 mod network;
 mod resolver;
 mod socket;
+mod spawn;
 mod timer;
 
 pub use network::Tokio;
 pub use socket::TcpSocket;
+pub use spawn::{spawn, spawn_blocking};
 pub use timer::TokioTimer;
 
 /// Makes calls on tokio; see [`steadfast_driver::Client`]
@@ -54,7 +57,9 @@ pub type CallStream = steadfast_driver::CallStream<Calls<Tokio>>;
 /// The pure core, whole
 pub use steadfast;
 pub use steadfast::call::{Item, Progress, Request, RequestBuilder, RequestError, Retries};
-pub use steadfast::config::{ConfigError, Overrides, RequestConfig};
+pub use steadfast::config::{
+    ConfigError, EffectiveConfig, Field, Origin, Overrides, RequestConfig, Scope, Scoped, Source,
+};
 pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError};
 pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{

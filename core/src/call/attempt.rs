@@ -28,6 +28,8 @@ pub(super) struct Attempt {
     pub(super) head: Option<ResponseHead>,
     /// How the peer's side ended, to be acted on once everything before it is parsed
     pub(super) peer_end: Option<PeerEnd>,
+    /// It has ended, acted on or not: the connection can carry nothing more
+    pub(super) peer_gone: bool,
     /// Bytes of the body at the front of the input, already out of their transfer coding
     pub(super) body_left: usize,
     /// What undoes the body's content coding, where it has one
@@ -85,6 +87,7 @@ impl Attempt {
             http: Transport::Http1(http),
             head: None,
             peer_end: None,
+            peer_gone: false,
             body_left: 0,
             content: None,
             reusable: false,

@@ -56,9 +56,6 @@ impl Call {
         }
         match self.pause(&kind, &headers, retry_after) {
             Some(pause) => {
-                if !planted!(FailedTurnKept) {
-                    self.assembly = Default::default();
-                }
                 self.inner = Inner::Pausing(Pause {
                     began: self.now,
                     until: self.now + pause,
@@ -250,8 +247,7 @@ impl Call {
         let whole = self.request.head.len() + self.request.body.len();
         match std::mem::replace(&mut self.inner, Inner::Idle) {
             Inner::Attempting(attempt) => {
-                let is_whole =
-                    attempt.sent == whole && attempt.write_failed.is_none() && attempt.peer_end.is_none();
+                let is_whole = attempt.sent == whole && attempt.write_failed.is_none() && !attempt.peer_gone;
                 let is_leaked =
                     planted!(LeakOnCancelInConnect) && reason == Reason::Cancelled && !attempt.is_connected();
                 let Attempt { id, head, record, http, body_left, reusable, .. } = *attempt;

@@ -182,3 +182,31 @@ pub enum State {
     /// Over
     Over,
 }
+
+impl State {
+    /// Every transition, in the order of the table of [`super`]
+    pub const TRANSITIONS: [(Self, Self); 22] = [
+        (Self::Idle, Self::Connecting),
+        (Self::Idle, Self::Over),
+        (Self::Connecting, Self::Waiting),
+        (Self::Connecting, Self::Pausing),
+        (Self::Connecting, Self::Over),
+        (Self::Waiting, Self::Reading),
+        (Self::Waiting, Self::Streaming),
+        (Self::Waiting, Self::Refused),
+        (Self::Waiting, Self::Connecting),
+        (Self::Waiting, Self::Pausing),
+        (Self::Waiting, Self::Over),
+        (Self::Reading, Self::Pausing),
+        (Self::Reading, Self::Over),
+        (Self::Refused, Self::Pausing),
+        (Self::Refused, Self::Over),
+        (Self::Streaming, Self::Finished),
+        (Self::Streaming, Self::Pausing),
+        (Self::Streaming, Self::Over),
+        (Self::Finished, Self::Streaming),
+        (Self::Finished, Self::Over),
+        (Self::Pausing, Self::Connecting),
+        (Self::Pausing, Self::Over),
+    ];
+}

@@ -83,8 +83,8 @@ pub struct Call {
     billing: Billing,
     /// The consumer has not come back since the last item
     item_out: bool,
-    /// When the first of the items came that the consumer now has
-    item_out_since: Instant,
+    /// One of the items that the consumer now has extends the answer
+    content_out: bool,
     assembly: Assembly,
     timeline: Timeline,
     tail: Tail,
@@ -125,7 +125,7 @@ impl Call {
             attempts_made: 0,
             billing: Billing::NotSent,
             item_out: false,
-            item_out_since: now,
+            content_out: false,
             assembly: Assembly::default(),
             timeline: Timeline::new(env.seed, now),
             tail: Tail::default(),
@@ -231,6 +231,10 @@ impl Call {
         if planted!(DeadlineRestartedPerAttempt) {
             self.began = self.now;
         }
+        // Not before: until there is another one, what came belongs to the failure that stands.
+        if !planted!(FailedTurnKept) {
+            self.assembly = Assembly::default();
+        }
         self.attempts_made += 1;
         self.begin_attempt(None);
     }
@@ -328,6 +332,7 @@ impl Call {
 
     fn peer_ended(&mut self, id: AttemptId, end: PeerEnd) -> Result<(), Misuse> {
         if let Some(attempt) = self.open(id)? {
+            attempt.peer_gone = true;
             attempt.peer_end.get_or_insert(end);
         }
         Ok(())
@@ -341,6 +346,7 @@ impl Call {
             // An answer may lie in the socket: a 413 before the reset that cut the upload short.
             attempt.write_failed.get_or_insert(failure);
         } else {
+            attempt.peer_gone = true;
             attempt.peer_end.get_or_insert(PeerEnd::Failed(failure));
         }
         Ok(())
@@ -401,16 +407,16 @@ impl Call {
         if !std::mem::take(&mut self.item_out) {
             return;
         }
-        let (now, since) = (self.now, self.item_out_since);
+        let (now, content_out) = (self.now, std::mem::take(&mut self.content_out));
         if let Inner::Attempting(attempt) = &mut self.inner
             && let Some(stream) = attempt.stream()
         {
-            // The clocks restart (rule STR-3), those over the content only where some was taken: a peer
+            // The clocks restart (rule STR-3), that over the content only where some was taken: a peer
             // that floods with keep-alives would otherwise live on the time it takes to deliver them.
             if !planted!(IdleNotRestartedOnReturn) {
                 stream.quiet_since = now;
             }
-            if stream.had_content && stream.content_since >= since {
+            if content_out {
                 stream.content_since = now;
             }
         }

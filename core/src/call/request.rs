@@ -309,11 +309,19 @@ impl RequestBuilder {
         })
     }
 
-    /// What this call wants otherwise than the configuration in force
+    /// The whole configuration of this call: nothing else that is in force matters (rule CFG-2)
+    pub fn config(self, config: RequestConfig) -> Self {
+        self.overrides(config.into())
+    }
+
+    /// What this call wants otherwise than the configuration in force (rule CFG-2)
+    ///
+    /// Given again, or after [`RequestBuilder::config`], the later ones merge over the earlier.
     pub fn overrides(self, overrides: Overrides) -> Self {
         self.change(|request, _| {
             RequestConfig::default().with(&overrides)?;
-            request.overrides = (overrides != Overrides::NONE).then(|| Box::new(overrides));
+            let merged = request.overrides().merge(&overrides);
+            request.overrides = (merged != Overrides::NONE).then(|| Box::new(merged));
             Ok(())
         })
     }

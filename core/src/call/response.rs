@@ -9,7 +9,7 @@ use super::clocks::stream_of;
 use super::content::Content;
 use super::event::Item;
 use super::request::Shape;
-use super::stream::{StreamBody, malformed, text_of};
+use super::stream::{StreamBody, Tail, malformed, text_of};
 use super::{Call, Inner};
 use crate::content::{self, ContentError};
 use crate::dialect::findings::Findings;
@@ -219,7 +219,7 @@ impl Call {
                 PeerEnd::Eof(_) => {
                     self.truncated("the transport closed before the end of the body".to_owned())
                 }
-                PeerEnd::Failed(failure) => self.fail(failure.into()),
+                PeerEnd::Failed(failure) => self.fail_by_connection(failure),
             };
         };
         let ended = match end {
@@ -252,15 +252,38 @@ impl Call {
         let Inner::Attempting(attempt) = &mut self.inner else { return };
         match (&attempt.phase, attempt.write_failed.take()) {
             (AttemptPhase::Waiting, Some(cause)) => self.fail(cause.into()),
-            _ => self.fail(failure.into()),
+            _ => self.cut(failure.into()),
         }
+    }
+
+    /// The connection or the body ended before its time: the last word is said, and the call fails
+    fn cut(&mut self, kind: ErrorKind) {
+        if self.end_pieces()
+            && let Inner::Attempting(attempt) = &mut self.inner
+            && let Some(stream) = attempt.stream()
+        {
+            stream.over = true;
+            stream.cut = Some(Box::new(kind));
+            return;
+        }
+        self.fail(kind);
+    }
+
+    /// Says half a character that was held back for its other half, as U+FFFD; returns whether there
+    /// is one
+    ///
+    /// Not as the first word of an answer, which would be in the way of another attempt.
+    fn end_pieces(&mut self) -> bool {
+        let is_begun = self.billing == Billing::Delivered;
+        let Inner::Attempting(attempt) = &mut self.inner else { return false };
+        is_begun && attempt.stream().is_some_and(StreamBody::end_pieces)
     }
 
     fn truncated(&mut self, reason: String) {
         if self.ended_by_cut() {
             return self.timeline.note(Note::UncleanEnd);
         }
-        self.fail(ErrorKind::Truncated(Truncation::InResponse { reason }));
+        self.cut(ErrorKind::Truncated(Truncation::InResponse { reason }));
     }
 
     /// Whether the last line of a stream that was cut ends the turn all the same; if so, it is taken
@@ -303,11 +326,12 @@ impl Call {
                     self.timeline.note(Note::UnaryAnswerToStream);
                 }
                 match ended {
-                    Ok(true) => {
+                    Ok(Tail::Taken) => {
                         attempt.record.events += 1;
                         self.timeline.note(Note::TailTaken);
                     }
-                    Ok(false) => {}
+                    Ok(Tail::Dropped) if stream.marked_at.is_some() => self.timeline.note(Note::TailDropped),
+                    Ok(Tail::Dropped | Tail::Nothing) => {}
                     Err(error) => self.unreadable(error, proper),
                 }
             }
@@ -316,7 +340,13 @@ impl Call {
 
     /// The stream is over and all its findings are out
     fn body_concluded(&mut self) {
-        if self.has_terminal_state() {
+        let Inner::Attempting(attempt) = &mut self.inner else { return };
+        let cut = attempt.stream().and_then(|stream| stream.cut.take());
+        if let Some(kind) = cut {
+            self.fail(*kind);
+        } else if self.end_pieces() {
+            // They are given out first.
+        } else if self.has_terminal_state() {
             self.complete(Reason::EndOfBody);
         } else if self.assembly.turn.choices.is_empty() {
             self.fail(ErrorKind::Empty);
@@ -345,6 +375,7 @@ impl Call {
         if let Err(error) = decoder.unary(&text, &mut findings) {
             return self.unreadable(malformed(&error, &text), proper);
         }
+        findings.end();
         while let Some(index) = findings.take_index() {
             let finding = findings.get(index);
             if let Err(kind) = self.assembly.absorb(finding, &findings, text.as_bytes(), usize::MAX) {
@@ -367,6 +398,7 @@ impl Call {
         match self.assembly.absorb(finding, &stream.findings, data, max_body_bytes) {
             Ok(Absorbed::Delta) => {
                 stream.content_since = now;
+                self.content_out = true;
                 stream.had_content = true;
                 stream.event_extends = true;
                 record.deltas += 1;
@@ -397,7 +429,9 @@ impl Call {
         match (stream.progress(), stream.marked_at) {
             (Progress::Ended, _) => {
                 let reason = if stream.is_whole() { Reason::EndOfBody } else { Reason::Sentinel };
-                self.complete(reason);
+                if !self.end_pieces() {
+                    self.complete(reason);
+                }
                 Delivery::Nothing
             }
             (Progress::Marked, Some(_)) if !extended => Delivery::Nothing,
@@ -430,10 +464,7 @@ impl Call {
 
     /// Hands out what [`Call::advance`] came to; the consumer has it from now on
     pub(super) fn deliver<'s>(&'s mut self, delivery: Delivery, input: &'s [u8]) -> Step<'s, Self> {
-        if !self.item_out {
-            self.item_out = true;
-            self.item_out_since = self.now;
-        }
+        self.item_out = true;
         let item = match (delivery, &self.inner) {
             (Delivery::Delta(index), Inner::Attempting(attempt)) => stream_of(attempt).and_then(|stream| {
                 let (finding, data) = stream.finding(index, attempt.body(input));

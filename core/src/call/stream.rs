@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use super::document::{Document, TooLarge};
 use crate::dialect::findings::{Finding, Findings};
-use crate::dialect::{Decode, Decoder, Dialect, Malformed, Progress};
+use crate::dialect::{Decode, Decoder, Dialect, Malformed, Progress, provider_error};
 use crate::framing::{Event as Framed, Field, Framer, Framing, FramingError, Located};
-use crate::outcome::ProtocolError;
+use crate::outcome::{ErrorKind, ProtocolError};
 use crate::time::Instant;
 
 /// The layers under a stream, and the clocks over it
@@ -18,6 +18,8 @@ pub(super) struct StreamBody {
     /// The body of an event stream so far, while it may be one JSON document that is mislabelled
     document: Option<Document>,
     dialect: Dialect,
+    /// An error on a bare line, which the document may have said
+    bare_error: Option<String>,
     decoder: Decoder,
     pub(super) findings: Findings,
     event: Event,
@@ -36,6 +38,8 @@ pub(super) struct StreamBody {
     pub(super) marked_at: Option<Instant>,
     /// The body is over, and what was left of it has been decoded
     pub(super) over: bool,
+    /// How the body ended before its time, to be told once its last findings are out
+    pub(super) cut: Option<Box<ErrorKind>>,
     /// The server calls it JSON where events were asked for: until its first byte shows what it is, the
     /// cap on an event of it
     mislabelled: Option<usize>,
@@ -50,6 +54,15 @@ fn is_event_line(first: u8) -> bool {
 
 /// How many bytes were taken, and whether an event was decoded
 type Taken = (usize, Result<bool, ProtocolError>);
+
+/// What the end of a body left unterminated
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tail {
+    Nothing,
+    /// It was whole, and is the present event
+    Taken,
+    Dropped,
+}
 
 #[derive(Debug)]
 enum Source {
@@ -94,6 +107,7 @@ impl StreamBody {
             mislabelled: (framing != Some(Framing::Sse) && streams_events).then_some(max_event_bytes),
             document: (framing == Some(Framing::Sse)).then(|| Document::new(false)),
             dialect,
+            bare_error: None,
             decoder: Decoder::new(dialect),
             findings: Findings::default(),
             event: Event::default(),
@@ -105,6 +119,7 @@ impl StreamBody {
             event_extends: false,
             marked_at: None,
             over: false,
+            cut: None,
         }
     }
 
@@ -124,19 +139,42 @@ impl StreamBody {
         if let Some(taken) = self.take_document(&input[range.clone()], max_body_bytes) {
             return taken;
         }
-        match &mut self.source {
-            Source::Events(framer) => match framer.next(&input[range.clone()]) {
-                Ok((consumed, None)) => (consumed, Ok(false)),
-                Ok((consumed, Some(event))) => {
-                    self.document = None;
-                    (consumed, self.open_event(&event, range.start, input).map(|()| true))
+        let Source::Events(framer) = &mut self.source else { return (range.len(), Ok(false)) };
+        let mut at = range.start;
+        loop {
+            let (from, rest) = (at, &input[at..range.end]);
+            let event = match framer.next(rest) {
+                Ok((consumed, event)) => {
+                    at += consumed;
+                    event
                 }
                 Err(FramingError::TooLarge(error)) => {
-                    (range.len(), Err(ProtocolError::EventTooLarge { limit: error.limit }))
+                    return (range.len(), Err(ProtocolError::EventTooLarge { limit: error.limit }));
                 }
-                Err(error @ FramingError::Broken(_)) => (range.len(), Err(error.into())),
-            },
-            Source::Whole(_) => (range.len(), Ok(false)),
+                Err(error @ FramingError::Broken(_)) => return (range.len(), Err(error.into())),
+            };
+            let opened = match event {
+                None => return (at - range.start, Ok(false)),
+                Some(event) if event.field == Field::Bare => {
+                    let line = framer.bytes(rest, event.data);
+                    let error = is_error(line).then(|| String::from_utf8_lossy(line).into_owned());
+                    // It may belong to a document: an event or the end shows.
+                    if self.document.is_some() {
+                        self.bare_error = error.or(self.bare_error.take());
+                        continue;
+                    }
+                    let Some(error) = error else { continue };
+                    self.open_error(error)
+                }
+                Some(event) => {
+                    self.document = None;
+                    match self.bare_error.take() {
+                        Some(error) => self.open_error(error),
+                        None => self.open_event(&event, from, input),
+                    }
+                }
+            };
+            return (at - range.start, opened.map(|()| true));
         }
     }
 
@@ -168,26 +206,35 @@ impl StreamBody {
     /// The body is over: decodes what is left of it
     ///
     /// An event without its blank line counts only after a proper end, and only if it is whole
-    /// (rule STR-9). Returns whether one was taken.
-    pub(super) fn end(&mut self, proper: bool) -> Result<bool, ProtocolError> {
+    /// (rule STR-9).
+    pub(super) fn end(&mut self, proper: bool) -> Result<Tail, ProtocolError> {
         self.over = true;
         // Some servers and proxies give any answer or error the type of the stream that was asked for.
         if self.document.as_ref().is_some_and(Document::is_json) {
             self.enter_document();
         }
+        if let (Some(error), Source::Events(_)) = (self.bare_error.take(), &self.source) {
+            self.open_error(error)?;
+            return Ok(Tail::Taken);
+        }
         match &mut self.source {
-            Source::Events(_) if !proper || planted!(TailLost) => Ok(false),
             Source::Events(framer) => {
+                let mut left = Tail::Nothing;
                 while let Some(tail) = framer.tail() {
-                    let data = String::from_utf8_lossy(framer.bytes(&[], tail.data));
-                    if is_complete(data.trim_ascii()) || planted!(PartialEventDispatched) {
+                    let data = framer.bytes(&[], tail.data);
+                    let counts = match tail.field {
+                        Field::Bare => is_error(data),
+                        Field::Data | Field::Error => is_complete(String::from_utf8_lossy(data).trim_ascii()),
+                    };
+                    if proper && (counts || planted!(PartialEventDispatched)) && !planted!(TailLost) {
                         self.open_event(&tail, 0, &[])?;
-                        return Ok(true);
+                        return Ok(Tail::Taken);
                     }
+                    left = Tail::Dropped;
                 }
-                Ok(false)
+                Ok(left)
             }
-            Source::Whole(_) => self.decode_document().map(|()| false),
+            Source::Whole(_) => self.decode_document().map(|()| Tail::Nothing),
         }
     }
 
@@ -235,8 +282,9 @@ impl StreamBody {
         };
         let name = match event.field {
             Field::Data => event.name.map(place),
-            // A llama.cpp server reports failures in a field of this name, without an event around it.
-            Field::Error => {
+            // A llama.cpp server reports failures in a field of this name, without an event around it, and
+            // a bare line is taken only where it is an error.
+            Field::Error | Field::Bare => {
                 "error".clone_into(&mut self.own_name);
                 Some(Place::Own)
             }
@@ -248,6 +296,14 @@ impl StreamBody {
             self.findings.clear();
         }
         decoded
+    }
+
+    /// Makes an error the present event that came without an event around it
+    fn open_error(&mut self, error: String) -> Result<(), ProtocolError> {
+        self.own = error;
+        "error".clone_into(&mut self.own_name);
+        self.event = Event { open: true, data: Place::Own, name: Some(Place::Own) };
+        self.decode(&[])
     }
 
     fn decode(&mut self, input: &[u8]) -> Result<(), ProtocolError> {
@@ -265,19 +321,29 @@ impl StreamBody {
             None => b"message",
         };
         let name = std::str::from_utf8(name).unwrap_or("message");
-        match std::str::from_utf8(bytes) {
-            Ok(data) => {
-                self.decoder.event(name, data, &mut self.findings).map_err(|error| malformed(&error, data))
-            }
-            Err(_) => {
-                // The replacement is made per event, so it is the same for any split of the bytes.
-                self.own = String::from_utf8_lossy(bytes).into_owned();
+        // Some proxies write a byte order mark in front of every payload. The replacement of what is no
+        // UTF-8 is made per event, so it is the same for any split of the bytes.
+        let data = match text_of(bytes) {
+            Cow::Borrowed(data) if data.len() == bytes.len() => data,
+            other @ (Cow::Borrowed(_) | Cow::Owned(_)) => {
+                self.own = other.into_owned();
                 self.event.data = Place::Own;
-                self.decoder
-                    .event(name, &self.own, &mut self.findings)
-                    .map_err(|error| malformed(&error, &self.own))
+                &self.own
             }
+        };
+        self.decoder.event(name, data, &mut self.findings).map_err(|error| malformed(&error, data))
+    }
+
+    /// The answer ends here: half a character at the end of a piece is said as U+FFFD, in an event of
+    /// its own; returns whether there is one
+    pub(super) fn end_pieces(&mut self) -> bool {
+        self.findings.clear();
+        self.findings.end();
+        let ends = !self.findings.is_empty();
+        if ends {
+            self.event = Event { open: true, ..Event::default() };
         }
+        ends
     }
 
     /// The next finding's place in [`StreamBody::findings`]
@@ -346,6 +412,11 @@ impl StreamBody {
     pub(super) fn gap(&self, now: Instant) -> Duration {
         now - self.quiet_since
     }
+}
+
+/// Whether a bare line in an event stream is an error, and so no noise
+fn is_error(line: &[u8]) -> bool {
+    std::str::from_utf8(line).is_ok_and(|line| provider_error::from_raw(line).is_some())
 }
 
 /// Whether data without its blank line is all there: JSON, or the sentinel that gateways end

@@ -25,16 +25,15 @@ pub enum ConfigError {
     },
 }
 
-/// The field name nearest to `name`: one that contains it before any other, and the first in the table
+/// The one of `names` nearest to `name`: one that contains it before any other, and the first of them
 /// where several are as near
-pub(super) fn nearest(name: &str) -> &'static str {
-    // No field's name is that long, so what follows does not matter: the work stays bounded.
+pub(super) fn nearest(name: &str, names: impl IntoIterator<Item = &'static str>) -> &'static str {
+    // No known name is that long, so what follows does not matter: the work stays bounded.
     let name: String = name.chars().take(64).collect::<String>().to_ascii_lowercase();
-    Field::ALL
+    names
         .into_iter()
-        .map(Field::name)
-        .min_by_key(|field| (!field.contains(&name), distance(name.as_bytes(), field.as_bytes())))
-        .expect("there are fields")
+        .min_by_key(|known| (!known.contains(&name), distance(name.as_bytes(), known.as_bytes())))
+        .expect("there are names")
 }
 
 /// How far `typed` is from `name`: 1 for each byte left out, 2 for each one wrong or too many

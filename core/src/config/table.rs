@@ -68,10 +68,10 @@ impl Field {
     ///
     /// Errors: [`ConfigError::UnknownName`].
     pub fn named(name: &str) -> Result<Self, ConfigError> {
-        Self::ALL
-            .into_iter()
-            .find(|field| field.name() == name)
-            .ok_or_else(|| ConfigError::UnknownName { name: name.to_owned(), nearest: nearest(name) })
+        Self::ALL.into_iter().find(|field| field.name() == name).ok_or_else(|| ConfigError::UnknownName {
+            name: name.to_owned(),
+            nearest: nearest(name, Self::ALL.map(Self::name)),
+        })
     }
 }
 
@@ -147,6 +147,8 @@ macro_rules! fields {
         }
 
         impl RequestConfig {
+            pub(super) const BUILT_IN: Self = Self { $($name: $default,)+ };
+
             $(#[doc = $about]
             $(#[doc = $detail])*
             pub const fn $name(&self) -> $value {
@@ -174,7 +176,7 @@ macro_rules! fields {
 
         impl Default for RequestConfig {
             fn default() -> Self {
-                Self { $($name: $default,)+ }
+                Self::BUILT_IN
             }
         }
 
@@ -219,10 +221,27 @@ macro_rules! fields {
                 Ok(())
             }
 
+            /// What is given for a field, as a text that [`Overrides::set`] takes
+            pub fn get(&self, field: Field) -> Option<String> {
+                match field { $(Field::$variant => self.$name.map(|given| given.to_string()),)+ }
+            }
+
+            /// Whether a field is given
+            pub(super) fn gives(&self, field: Field) -> bool {
+                match field { $(Field::$variant => self.$name.is_some(),)+ }
+            }
+
             /// These overrides with `later` merged over them: where both give a field, `later` does
             #[must_use]
             pub fn merge(self, later: &Self) -> Self {
                 Self { $($name: later.$name.or(self.$name),)+ }
+            }
+        }
+
+        /// Overrides that give every field, so that nothing else in force matters
+        impl From<RequestConfig> for Overrides {
+            fn from(config: RequestConfig) -> Self {
+                Self { $($name: Some(config.$name.given()),)+ }
             }
         }
     };

@@ -1,3 +1,9 @@
+mod channels;
+mod environment;
+#[cfg(feature = "toml")]
+mod file;
+mod scopes;
+
 use std::num::NonZeroU32;
 use std::time::Duration;
 

@@ -1,13 +1,16 @@
 //! Anthropic Messages.
 //!
+//! Gateways that start over upstream send a second `message_start`. What came of the first stays, so
+//! once it has words or a whole tool call, which would be there twice, the second is malformed.
+//!
 //! Source: <https://docs.anthropic.com/en/docs/build-with-claude/streaming>
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::blocks::Blocks;
+use super::choices::Choices;
 use super::definition::Definition;
-use super::few::Few;
 use super::findings::{Finding, Findings};
 use super::identity::Identity;
 use super::json::{self, JsonStr, Member};
@@ -28,7 +31,9 @@ pub const DEFINITION: Definition = Definition {
 /// Decodes messages
 #[derive(Debug, Default)]
 pub struct Anthropic {
-    opened: bool,
+    choices: Choices,
+    /// Whether words of the answer or a whole tool call came
+    said: bool,
     identity: Identity,
     blocks: Blocks,
     /// The usage as reported so far: a JSON object, or empty
@@ -52,7 +57,7 @@ impl Decode for Anthropic {
                 findings.push(Finding::Error(in_band_error(object)));
                 return Ok(());
             }
-            if message.kind.is("message") || !message.content.is_empty() {
+            if message.kind.is("message") || message.content.is_some() {
                 self.whole(body, &message, findings)?;
             }
             Ok(())
@@ -82,47 +87,45 @@ impl Anthropic {
         let index = json::index(event.index, 0);
         match event.kind.plain() {
             Some("message_start") => {
-                self.open(findings);
-                // A gateway that starts over upstream leaves the blocks before it for good.
-                self.blocks.abandon();
-                if let Some(raw) = event.message {
-                    let message = json::read::<Message<'_>>(raw.get())?;
-                    self.identity.push(data, message.id, message.model, findings);
-                    self.count(message.usage, findings);
+                // A gateway that starts over upstream says everything again; what was said cannot be
+                // taken back. Reasoning and calls that were cut do no harm.
+                if self.said {
+                    let reason = "a second message after words or a whole tool call of the first".to_owned();
+                    return Err(Malformed { reason });
                 }
+                self.blocks.cut(findings);
+                self.choices.open(0, findings)?;
+                let message = json::object::<Message<'_>>(event.message)?;
+                self.identity.push(data, message.id, message.model, findings);
+                self.content(data, &message, findings)?;
+                self.count(message.usage, findings);
             }
             Some("content_block_start") => {
-                self.open(findings);
-                let call = content(data, &event.content_block.object()?, findings);
+                self.choices.open(0, findings)?;
+                let block = event.content_block.object()?;
+                self.said |= block.is_text();
+                let call = content(data, &block, findings)?;
                 self.blocks.start(data, findings, index, call)?;
             }
             Some("content_block_delta") => {
-                self.open(findings);
+                self.choices.open(0, findings)?;
                 self.delta(data, index, &event.delta.object()?, findings)?;
             }
-            Some("content_block_stop") => self.blocks.stop(findings, index),
+            Some("content_block_stop") => self.said |= self.blocks.stop(findings, index),
             Some("message_delta") => {
-                self.open(findings);
+                self.choices.open(0, findings)?;
                 let word = event.delta.object()?.stop_reason;
                 self.finished |= finish::push(findings, data, 0, word, JsonStr::default());
                 self.count(event.usage, findings);
             }
             Some("message_stop") => {
-                // What has not stopped may have been cut, and gets no arguments of our making.
-                self.blocks.abandon();
+                self.blocks.cut(findings);
                 self.ended = true;
             }
             Some("ping") => {}
             _ => findings.push(Finding::Unknown),
         }
         Ok(())
-    }
-
-    fn open(&mut self, findings: &mut Findings) {
-        if !self.opened {
-            self.opened = true;
-            findings.push(Finding::Opened { choice: 0 });
-        }
     }
 
     fn count(&mut self, raw: Option<&RawValue>, findings: &mut Findings) {
@@ -147,10 +150,11 @@ impl Anthropic {
     ) -> Result<(), Malformed> {
         match delta.kind.plain() {
             Some("text_delta") => {
-                findings.push_piece(data, delta.text, |text| Finding::Text { choice: 0, text });
+                self.said |= !delta.text.is_empty();
+                findings.push_piece(data, delta.text, |text| Finding::Text { choice: 0, text })?;
             }
             Some("thinking_delta") => {
-                findings.push_piece(data, delta.thinking, |text| Finding::Reasoning { choice: 0, text });
+                findings.push_piece(data, delta.thinking, |text| Finding::Reasoning { choice: 0, text })?;
             }
             Some("input_json_delta") => {
                 let fragment = Fragment { arguments: delta.partial_json, ..Fragment::default() };
@@ -164,14 +168,27 @@ impl Anthropic {
         Ok(())
     }
 
-    fn whole(&mut self, data: &str, message: &Message<'_>, findings: &mut Findings) -> Result<(), Malformed> {
-        self.open(findings);
-        self.identity.push(data, message.id, message.model, findings);
-        for part in message.content.iter() {
-            if let Some(call) = content(data, part, findings) {
+    /// Takes in the blocks that a message has in itself
+    fn content(
+        &mut self,
+        data: &str,
+        message: &Message<'_>,
+        findings: &mut Findings,
+    ) -> Result<(), Malformed> {
+        for part in json::parts::<Content<'_>>(message.content)?.iter() {
+            self.said |= part.is_text();
+            if let Some(call) = content(data, part, findings)? {
+                self.said = true;
                 self.blocks.whole(data, findings, call)?;
             }
         }
+        Ok(())
+    }
+
+    fn whole(&mut self, data: &str, message: &Message<'_>, findings: &mut Findings) -> Result<(), Malformed> {
+        self.choices.open(0, findings)?;
+        self.identity.push(data, message.id, message.model, findings);
+        self.content(data, message, findings)?;
         self.finished |= finish::push(findings, data, 0, message.stop_reason, JsonStr::default());
         self.count(message.usage, findings);
         Ok(())
@@ -179,25 +196,29 @@ impl Anthropic {
 }
 
 /// Takes in what a content block says, and returns the tool call that it is
-fn content<'a>(data: &str, content: &Content<'a>, findings: &mut Findings) -> Option<Fragment<'a>> {
+fn content<'a>(
+    data: &str,
+    content: &Content<'a>,
+    findings: &mut Findings,
+) -> Result<Option<Fragment<'a>>, Malformed> {
     let kind = match content.kind.plain() {
         Some("text") => {
-            findings.push_piece(data, content.text, |text| Finding::Text { choice: 0, text });
-            return None;
+            findings.push_piece(data, content.text, |text| Finding::Text { choice: 0, text })?;
+            return Ok(None);
         }
         Some("thinking") => {
-            findings.push_piece(data, content.thinking, |text| Finding::Reasoning { choice: 0, text });
-            return None;
+            findings.push_piece(data, content.thinking, |text| Finding::Reasoning { choice: 0, text })?;
+            return Ok(None);
         }
         Some("tool_use") => ToolKind::Function,
         Some("server_tool_use" | "mcp_tool_use") => ToolKind::Server,
         _ => {
             findings.push(Finding::Unknown);
-            return None;
+            return Ok(None);
         }
     };
     let Content { id, name, input, .. } = *content;
-    Some(Fragment { kind, id, name, arguments: input, ..Fragment::default() })
+    Ok(Some(Fragment { kind, id, name, arguments: input, ..Fragment::default() }))
 }
 
 #[derive(Deserialize)]
@@ -215,7 +236,7 @@ struct Event<'a> {
     error: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Message<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: JsonStr<'a>,
@@ -223,8 +244,7 @@ struct Message<'a> {
     id: JsonStr<'a>,
     #[serde(default)]
     model: JsonStr<'a>,
-    #[serde(default)]
-    content: Few<Content<'a>>,
+    content: Option<&'a RawValue>,
     #[serde(default)]
     stop_reason: JsonStr<'a>,
     usage: Option<&'a RawValue>,
@@ -244,6 +264,18 @@ struct Content<'a> {
     #[serde(default)]
     name: JsonStr<'a>,
     input: Option<&'a RawValue>,
+}
+
+impl Content<'_> {
+    fn is_text(&self) -> bool {
+        self.kind.is("text") && !self.text.is_empty()
+    }
+}
+
+impl<'a> From<JsonStr<'a>> for Content<'a> {
+    fn from(text: JsonStr<'a>) -> Self {
+        Self { kind: JsonStr::from("text"), text, ..Self::default() }
+    }
 }
 
 #[derive(Default, Deserialize)]

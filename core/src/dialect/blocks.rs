@@ -10,7 +10,7 @@ use super::tools::{Fragment, Tools};
 /// The parts that have started and not stopped
 ///
 /// A tool call's arguments come whole where it starts, or in pieces after an empty object there,
-/// which stands only if no piece follows.
+/// which stands only if no piece follows and the part stops.
 #[derive(Debug, Default)]
 pub struct Blocks {
     open: Vec<Block>,
@@ -40,7 +40,20 @@ enum Arguments {
     Pieces,
 }
 
+impl Call {
+    fn is_without_arguments(&self) -> bool {
+        matches!(self.arguments, Arguments::Nothing | Arguments::EmptyObject)
+    }
+}
+
 const EMPTY_OBJECT: &str = "{}";
+
+const OPENING_BRACE: &str = "{";
+
+fn push_arguments(findings: &mut Findings, index: u32, arguments: &str) {
+    let fragment = findings.owned(arguments);
+    findings.push(Finding::ToolArguments { choice: 0, index, fragment });
+}
 
 /// Whether a call's arguments are empty, however a gateway spells that: some languages have one type
 /// for lists and for objects
@@ -78,7 +91,7 @@ impl Blocks {
                     Some(raw) if json::is_empty_string(raw) => Arguments::Nothing,
                     Some(raw) if is_empty(raw) => Arguments::EmptyObject,
                     Some(raw) => {
-                        findings.push_arguments(data, 0, number, raw);
+                        findings.push_arguments(data, 0, number, raw)?;
                         Arguments::Whole
                     }
                 };
@@ -124,38 +137,56 @@ impl Blocks {
         findings: &mut Findings,
         call: Fragment<'_>,
     ) -> Result<(), Malformed> {
-        let number = self.tools.open(data, findings, 0, call)?;
-        if let Some(arguments) = call.arguments {
-            findings.push_arguments(data, 0, number, arguments);
+        self.tools.whole(data, findings, 0, call)
+    }
+
+    /// Adds the arguments of the tool call that an open part is, unless some came
+    ///
+    /// Errors: [`Malformed`] where the arguments are no text.
+    pub fn fill(
+        &mut self,
+        data: &str,
+        findings: &mut Findings,
+        index: u32,
+        arguments: Option<&RawValue>,
+    ) -> Result<(), Malformed> {
+        let block = self.open.iter_mut().find(|block| block.index == index);
+        let Some(call) = block.and_then(|block| block.call.as_mut()) else { return Ok(()) };
+        if let Some(raw) = arguments.filter(|_| call.is_without_arguments()) {
+            call.arguments = Arguments::Whole;
+            findings.push_arguments(data, 0, call.number, raw)?;
         }
         Ok(())
     }
 
-    /// Stops the part of that number
-    pub fn stop(&mut self, findings: &mut Findings, index: u32) {
-        self.stop_where(findings, |block| block.index == index);
-    }
-
-    /// Stops every part
-    pub fn stop_all(&mut self, findings: &mut Findings) {
-        self.stop_where(findings, |_| true);
-    }
-
-    /// Forgets the open parts as if they had never started; their calls stay
-    pub fn abandon(&mut self) {
-        self.open.clear();
-    }
-
-    fn stop_where(&mut self, findings: &mut Findings, stops: impl Fn(&Block) -> bool) {
-        self.open.retain(|block| {
-            let stopped = stops(block);
-            if let Some(Call { number, arguments: Arguments::EmptyObject }) = block.call
-                && stopped
-            {
-                let fragment = findings.owned(EMPTY_OBJECT);
-                findings.push(Finding::ToolArguments { choice: 0, index: number, fragment });
+    /// The tool call that an open part is came whole, as far as it goes
+    pub fn settle(&mut self, findings: &mut Findings, index: u32) {
+        for call in
+            self.open.iter_mut().filter(|block| block.index == index).filter_map(|block| block.call.as_mut())
+        {
+            if call.arguments == Arguments::EmptyObject {
+                call.arguments = Arguments::Whole;
+                push_arguments(findings, call.number, EMPTY_OBJECT);
             }
-            !stopped
-        });
+        }
+    }
+
+    /// Stops the part of that number; returns whether it is a tool call
+    pub fn stop(&mut self, findings: &mut Findings, index: u32) -> bool {
+        self.settle(findings, index);
+        let Some(at) = self.open.iter().position(|block| block.index == index) else { return false };
+        self.open.remove(at).call.is_some()
+    }
+
+    /// The answer ends before its open parts have stopped
+    ///
+    /// A tool call without arguments may be one that was cut before them: it gets the opening brace
+    /// alone, so that nobody takes it for whole.
+    pub fn cut(&mut self, findings: &mut Findings) {
+        for block in self.open.drain(..) {
+            if let Some(call) = block.call.filter(Call::is_without_arguments) {
+                push_arguments(findings, call.number, OPENING_BRACE);
+            }
+        }
     }
 }

@@ -24,8 +24,10 @@ pub struct Open {
 const MAX_CHOICES: usize = 1024;
 
 impl Choices {
-    /// The answer of that number, with [`Finding::Opened`] if it is new; and whether it is new
-    pub fn open(&mut self, index: u32, findings: &mut Findings) -> Result<(&mut Open, bool), Malformed> {
+    /// The answer of that number, with [`Finding::Opened`] if it is new
+    ///
+    /// Errors: [`Malformed`] past the cap on answers.
+    pub fn open(&mut self, index: u32, findings: &mut Findings) -> Result<&mut Open, Malformed> {
         let known = self.0.iter().position(|open| open.index == index);
         let at = match known {
             Some(at) => at,
@@ -38,7 +40,7 @@ impl Choices {
                 self.0.len() - 1
             }
         };
-        Ok((&mut self.0[at], known.is_none()))
+        Ok(&mut self.0[at])
     }
 
     /// Marked once every answer seen is finished

@@ -14,7 +14,7 @@ use super::few::Few;
 use super::findings::{Finding, Findings};
 use super::identity::Identity;
 use super::json::{self, JsonStr, Member};
-use super::tools::Fragment;
+use super::tools::{Fragment, ToolCall};
 use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, provider_error, usage};
 use crate::framing::Framing;
 
@@ -65,17 +65,17 @@ impl Cohere {
             }
             Some("content-start" | "content-delta") => {
                 self.choices.open(0, findings)?;
-                said(data, &event.message()?.content.object()?, findings);
+                said(data, &event.message()?.content.object()?, findings)?;
             }
             Some("tool-plan-delta") => {
                 self.choices.open(0, findings)?;
                 let plan = event.message()?.tool_plan;
-                findings.push_piece(data, plan, |text| Finding::Reasoning { choice: 0, text });
+                findings.push_piece(data, plan, |text| Finding::Reasoning { choice: 0, text })?;
             }
             Some("tool-call-start" | "tool-call-delta") => {
-                let (open, _) = self.choices.open(0, findings)?;
-                let key = event.index.number().and_then(|index| u32::try_from(index).ok());
-                let fragment = event.message()?.tool_calls.object()?.fragment();
+                let open = self.choices.open(0, findings)?;
+                let key = event.index.index();
+                let fragment = event.message()?.tool_calls.object()?.fragment()?;
                 open.tools.take(data, findings, 0, Fragment { key, ..fragment })?;
             }
             Some("message-end") => {
@@ -105,14 +105,14 @@ impl Cohere {
             findings.push(provider_error::from_raw(object).map_or(Finding::Unknown, Finding::Error));
             return Ok(());
         };
-        let message = json::read::<Message<'_>>(raw.get())?;
-        let (open, _) = self.choices.open(0, findings)?;
-        findings.push_piece(data, message.tool_plan, |text| Finding::Reasoning { choice: 0, text });
-        for content in message.content.iter() {
-            said(data, content, findings);
+        let message = json::object::<Message<'_>>(Some(raw))?;
+        let open = self.choices.open(0, findings)?;
+        findings.push_piece(data, message.tool_plan, |text| Finding::Reasoning { choice: 0, text })?;
+        for content in json::parts::<Content<'_>>(message.content)?.iter() {
+            said(data, content, findings)?;
         }
         for call in message.tool_calls.iter() {
-            open.tools.take(data, findings, 0, call.fragment())?;
+            open.tools.take(data, findings, 0, call.fragment()?)?;
         }
         self.identity.push(data, id, JsonStr::default(), findings);
         self.end(data, &json::read(object)?, findings);
@@ -120,21 +120,18 @@ impl Cohere {
     }
 }
 
-fn said(data: &str, content: &Content<'_>, findings: &mut Findings) {
-    findings.push_piece(data, content.thinking, |text| Finding::Reasoning { choice: 0, text });
-    findings.push_piece(data, content.text, |text| Finding::Text { choice: 0, text });
+fn said(data: &str, content: &Content<'_>, findings: &mut Findings) -> Result<(), Malformed> {
+    findings.push_piece(data, content.thinking, |text| Finding::Reasoning { choice: 0, text })?;
+    findings.push_piece(data, content.text, |text| Finding::Text { choice: 0, text })?;
+    if !matches!(content.kind.plain(), Some("" | "text" | "thinking")) {
+        findings.push(Finding::Unknown);
+    }
+    Ok(())
 }
 
 impl<'a> Event<'a> {
     fn message(self) -> Result<MessageDelta<'a>, Malformed> {
         self.delta.object()?.message.object()
-    }
-}
-
-impl<'a> ToolCall<'a> {
-    fn fragment(&self) -> Fragment<'a> {
-        let function = self.function.unwrap_or_default();
-        Fragment { id: self.id, name: function.name, arguments: function.arguments, ..Fragment::default() }
     }
 }
 
@@ -193,32 +190,23 @@ struct Chat<'a> {
 struct Message<'a> {
     #[serde(borrow)]
     tool_plan: JsonStr<'a>,
-    content: Few<Content<'a>>,
+    content: Option<&'a RawValue>,
     tool_calls: Few<ToolCall<'a>>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Content<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, rename = "type")]
+    kind: JsonStr<'a>,
     text: JsonStr<'a>,
     thinking: JsonStr<'a>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct ToolCall<'a> {
-    #[serde(borrow)]
-    id: JsonStr<'a>,
-    function: Option<Function<'a>>,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-#[serde(default)]
-struct Function<'a> {
-    #[serde(borrow)]
-    name: JsonStr<'a>,
-    arguments: Option<&'a RawValue>,
+impl<'a> From<JsonStr<'a>> for Content<'a> {
+    fn from(text: JsonStr<'a>) -> Self {
+        Self { text, ..Self::default() }
+    }
 }
 
 #[cfg(test)]

@@ -159,6 +159,9 @@ impl Decoder {
     }
 }
 
+/// Names of events that only keep a connection alive
+const KEEP_ALIVES: [&str; 5] = ["ping", "heartbeat", "keepalive", "keep-alive", "keep_alive"];
+
 impl Decode for Decoder {
     /// Passes over payloads that say nothing and takes an event named `error` for one, whatever the
     /// dialect; the rest is the dialect's
@@ -173,6 +176,11 @@ impl Decode for Decoder {
         }
         if name == "error" {
             findings.push(Finding::Error(in_band_error(payload)));
+            return Ok(());
+        }
+        // Anthropic has JSON in such an event, gateways have a time or a word.
+        if KEEP_ALIVES.contains(&name) && !payload.starts_with(['{', '[']) {
+            findings.skipped += 1;
             return Ok(());
         }
         // Gateways end streams of every dialect with it; of ours, it means something in one only.
@@ -234,6 +242,11 @@ mod tests {
                 decoder.event("message", nothing, &mut findings).unwrap();
             }
             assert_eq!((findings.skipped, findings.is_empty()), (2, true), "{dialect:?}");
+            for name in KEEP_ALIVES {
+                decoder.event(name, "2026-11-30T12:00:00Z", &mut findings).unwrap();
+            }
+            assert_eq!((findings.skipped, findings.is_empty()), (7, true), "{dialect:?}");
+            assert!(decoder.event("message", "2026-11-30T12:00:00Z", &mut findings).is_err(), "{dialect:?}");
             decoder.event("message", DONE, &mut findings).unwrap();
             let is_sentinel = matches!(dialect, Dialect::OpenAiChat | Dialect::OpenAiCompletions);
             let progress = if is_sentinel { Progress::Ended } else { Progress::Open };

@@ -2,6 +2,7 @@
 
 use serde_json::value::RawValue;
 
+use super::Malformed;
 use super::json::JsonStr;
 use super::usage::{Counted, Tokens};
 use crate::outcome::ProviderError;
@@ -131,8 +132,8 @@ pub struct Findings {
     scratch: String,
     /// The halves of characters at the ends of pieces, whose other halves may come in the next ones
     halves: Vec<Half>,
-    /// Payloads that were passed over by rule: comments wrapped as data, `null`, and Chat's sentinel
-    /// in a stream of another dialect
+    /// Payloads that were passed over by rule: comments wrapped as data, `null`, plain text of
+    /// keep-alive events, and Chat's sentinel in a stream of another dialect
     pub skipped: u64,
 }
 
@@ -174,17 +175,29 @@ impl Findings {
     }
 
     /// Adds a finding
+    ///
+    /// [`Finding::Unknown`] is told once of an event, at its last mention.
     pub fn push(&mut self, finding: Finding) {
-        if let Finding::Finish { choice: finished, .. } = finding
-            && !self.halves.is_empty()
-        {
-            while let Some(at) = self.halves.iter().position(|half| half.choice == finished) {
-                let span = self.owned(REPLACEMENT);
-                let piece = self.halves.remove(at).of.with_piece(span);
-                self.queue.push(piece);
-            }
+        if matches!(finding, Finding::Unknown) {
+            self.queue.retain(|finding| !matches!(finding, Finding::Unknown));
+        }
+        if let Finding::Finish { choice, .. } = finding {
+            self.replace_halves(|half| half.choice == choice);
         }
         self.queue.push(finding);
+    }
+
+    /// The answer ends here: half a character at the end of a piece becomes U+FFFD
+    pub(crate) fn end(&mut self) {
+        self.replace_halves(|_| true);
+    }
+
+    fn replace_halves(&mut self, ends: impl Fn(&Half) -> bool) {
+        while let Some(at) = self.halves.iter().position(&ends) {
+            let span = self.owned(REPLACEMENT);
+            let piece = self.halves.remove(at).of.with_piece(span);
+            self.queue.push(piece);
+        }
     }
 
     /// Where the string `text` lies: in the event's `data`, or in the scratch if it is escaped there
@@ -204,8 +217,15 @@ impl Findings {
     ///
     /// Half a character at its end is kept for the next piece of the same choice and kind, or
     /// replaced by U+FFFD where that does not go on with the other half, or the choice finishes.
-    pub fn push_piece(&mut self, data: &str, text: JsonStr<'_>, finding: impl FnOnce(Span) -> Finding) {
-        self.push_and_locate(data, text, finding);
+    ///
+    /// Errors: [`Malformed`] where it is no text and not empty.
+    pub fn push_piece(
+        &mut self,
+        data: &str,
+        text: JsonStr<'_>,
+        finding: impl FnOnce(Span) -> Finding,
+    ) -> Result<(), Malformed> {
+        self.push_and_locate(data, text, finding).map(|_| ())
     }
 
     /// As [`Findings::push_piece`]; returns where the piece lies, if one was added
@@ -214,14 +234,14 @@ impl Findings {
         data: &str,
         text: JsonStr<'_>,
         finding: impl FnOnce(Span) -> Finding,
-    ) -> Option<Span> {
-        if text.is_empty() {
-            return None;
+    ) -> Result<Option<Span>, Malformed> {
+        if text.text()?.is_empty() {
+            return Ok(None);
         }
         if self.halves.is_empty() && text.high_half_at_end().is_none() {
             let span = self.span(data, text);
             self.push(finding(span));
-            return Some(span);
+            return Ok(Some(span));
         }
         let of = finding(Span::default());
         let held = self.halves.iter().position(|half| half.of == of);
@@ -236,23 +256,29 @@ impl Findings {
             _ => text.unescape_into(&mut self.scratch),
         }
         let span = Span { start, end: self.scratch.len(), scratch: true };
-        (span.start < span.end).then(|| {
+        Ok((span.start < span.end).then(|| {
             self.push(of.with_piece(span));
             span
-        })
+        }))
     }
 
     /// Adds a tool call's arguments, or a piece of them, unless it is empty
     ///
     /// They come as a string that holds JSON or, from some servers, as the JSON itself.
-    pub fn push_arguments(&mut self, data: &str, choice: u32, index: u32, raw: &RawValue) {
+    pub fn push_arguments(
+        &mut self,
+        data: &str,
+        choice: u32,
+        index: u32,
+        raw: &RawValue,
+    ) -> Result<(), Malformed> {
         let finding = |fragment| Finding::ToolArguments { choice, index, fragment };
         if raw.get().starts_with(['{', '[']) {
             let fragment = self.part(data, raw.get());
             self.push(finding(fragment));
-        } else {
-            self.push_piece(data, JsonStr::from_raw(raw), finding);
+            return Ok(());
         }
+        self.push_piece(data, JsonStr::from_raw(raw), finding)
     }
 
     fn part(&mut self, data: &str, text: &str) -> Span {

@@ -45,7 +45,7 @@ pub fn ending(turn: &Turn) -> Ending {
         return Ending::Incomplete(word.to_owned());
     }
     let unfinished = |choice: &Choice| {
-        choice.finish_reason.is_none() && choice.tool_calls.iter().any(|call| !call.is_complete())
+        choice.finish_reason.is_none() && choice.tool_calls.iter().any(|call| !call.looks_whole())
     };
     if turn.choices.iter().any(unfinished) {
         return Ending::Truncated;

@@ -1,17 +1,26 @@
 //! Gemini `generateContent` and `streamGenerateContent`, of the Gemini API and of Vertex AI.
 //!
+//! Vertex AI streams arguments value by value where it is asked to. They are put together, and said
+//! when the call is over; a call that is not over by the finish reason lacks its last brace.
+//!
 //! Source: <https://ai.google.dev/api/generate-content>
 
+mod arguments;
+
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
+use self::arguments::{PartialArg, Streamed};
 use super::choices::Choices;
 use super::definition::Definition;
 use super::few::Few;
 use super::findings::{Finding, Findings};
 use super::identity::Identity;
-use super::json::{self, JsonStr};
-use super::tools::Fragment;
+use super::json::{self, JsonStr, Member};
+use super::tools::{Fragment, Tools};
 use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, provider_error, usage};
 use crate::framing::Framing;
 
@@ -29,6 +38,8 @@ pub const DEFINITION: Definition = Definition {
 pub struct Gemini {
     choices: Choices,
     identity: Identity,
+    /// The calls whose arguments are on their way, at most one of each choice
+    streamed: BTreeMap<u32, Streamed>,
     ended: bool,
 }
 
@@ -57,7 +68,9 @@ impl Gemini {
             self.candidate(data, position, candidate, findings)?;
         }
         let counted = response.usage_metadata.and_then(|raw| usage::read(raw.get()));
-        let blocked = response.prompt_feedback.unwrap_or_default().block_reason;
+        let blocked = response.prompt_feedback.object().unwrap_or_default().block_reason;
+        // What the field is where nobody set it.
+        let blocked = if blocked.is("BLOCK_REASON_UNSPECIFIED") { JsonStr::default() } else { blocked };
         let says_nothing = response.candidates.is_empty()
             && response.response_id.is_empty()
             && counted.is_none()
@@ -84,34 +97,81 @@ impl Gemini {
         findings: &mut Findings,
     ) -> Result<(), Malformed> {
         let choice = json::index(candidate.index, position);
-        let (open, _) = self.choices.open(choice, findings)?;
+        let open = self.choices.open(choice, findings)?;
         let mut passed_on = json::says_something(candidate.grounding_metadata)
             || json::says_something(candidate.citation_metadata);
-        for part in candidate.content.iter().flat_map(|content| content.parts.iter()) {
+        let content = candidate.content.as_ref().present()?;
+        for part in content.iter().flat_map(|content| content.parts.iter()) {
             let thought = part.thought.is("true");
-            findings.push_piece(data, part.text, |text| match thought {
+            let text = part.text.unwrap_or_default();
+            findings.push_piece(data, text, |text| match thought {
                 true => Finding::Reasoning { choice, text },
                 false => Finding::Text { choice, text },
-            });
-            // Arguments that are streamed by path, in parts without a name, have no place in a turn.
-            passed_on |= part.function_call.is_some_and(|call| json::says_something(call.partial_args));
-            if let Some(FunctionCall { id, name, args, .. }) = part.function_call
-                && !name.is_empty()
-            {
-                let fragment = Fragment { id, name, ..Fragment::default() };
-                let index = open.tools.open(data, findings, choice, fragment)?;
-                if let Some(args) = args {
-                    findings.push_arguments(data, choice, index, args);
+            })?;
+            match part.function_call.as_ref().present()? {
+                Some(call) => {
+                    let calls = &mut self.streamed;
+                    passed_on |= function_call(data, choice, call, &mut open.tools, calls, findings)?;
                 }
+                // A signature comes alone, too; any other part is of a kind that is no text.
+                None => passed_on |= part.text.is_none() && part.thought_signature.is_none(),
             }
         }
         let Candidate { finish_reason, finish_message, .. } = *candidate;
         if passed_on {
             findings.push(Finding::Unknown);
         }
+        if !finish_reason.is_empty()
+            && let Some(cut) = self.streamed.remove(&choice)
+        {
+            cut.end(choice, false, findings);
+        }
         open.finished |= finish::push(findings, data, choice, finish_reason, finish_message);
         Ok(())
     }
+}
+
+/// Takes in a function call, or a part of one whose arguments come value by value
+///
+/// Such a call goes on until a part of it does not say that it will; one that is followed by another
+/// name before is not whole. Returns whether something of it has no place in a turn.
+fn function_call(
+    data: &str,
+    choice: u32,
+    call: &FunctionCall<'_>,
+    tools: &mut Tools,
+    streamed: &mut BTreeMap<u32, Streamed>,
+    findings: &mut Findings,
+) -> Result<bool, Malformed> {
+    let FunctionCall { id, name, args, .. } = *call;
+    let (name, will_continue) = (name.text()?, call.will_continue.is("true"));
+    if !name.is_empty() {
+        if let Some(cut) = streamed.remove(&choice) {
+            cut.end(choice, false, findings);
+        }
+        if !will_continue && call.partial_args.is_empty() {
+            tools.whole(
+                data,
+                findings,
+                choice,
+                Fragment { id, name, arguments: args, ..Fragment::default() },
+            )?;
+            return Ok(false);
+        }
+        let number = tools.open(data, findings, choice, Fragment { id, name, ..Fragment::default() })?;
+        streamed.insert(choice, Streamed::new(number, args)?);
+    }
+    let Some(present) = streamed.get_mut(&choice) else {
+        return Ok(!call.partial_args.is_empty() || json::says_something(args));
+    };
+    let mut passed_on = name.is_empty() && json::says_something(args);
+    for piece in call.partial_args.iter() {
+        passed_on |= !present.add(piece)?;
+    }
+    if !will_continue && let Some(whole) = streamed.remove(&choice) {
+        whole.end(choice, true, findings);
+    }
+    Ok(passed_on)
 }
 
 #[derive(Deserialize)]
@@ -124,7 +184,8 @@ struct Response<'a> {
     #[serde(default)]
     candidates: Few<Candidate<'a>>,
     usage_metadata: Option<&'a RawValue>,
-    prompt_feedback: Option<PromptFeedback<'a>>,
+    #[serde(default)]
+    prompt_feedback: Member<PromptFeedback<'a>>,
     error: Option<&'a RawValue>,
 }
 
@@ -140,7 +201,8 @@ struct PromptFeedback<'a> {
 struct Candidate<'a> {
     #[serde(borrow, default)]
     index: JsonStr<'a>,
-    content: Option<Content<'a>>,
+    #[serde(default)]
+    content: Member<Content<'a>>,
     #[serde(default)]
     finish_reason: JsonStr<'a>,
     #[serde(default)]
@@ -158,22 +220,24 @@ struct Content<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Part<'a> {
-    #[serde(borrow, default)]
-    text: JsonStr<'a>,
+    #[serde(borrow)]
+    text: Option<JsonStr<'a>>,
     #[serde(default)]
     thought: JsonStr<'a>,
-    function_call: Option<FunctionCall<'a>>,
+    thought_signature: Option<IgnoredAny>,
+    #[serde(default)]
+    function_call: Member<FunctionCall<'a>>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 struct FunctionCall<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     id: JsonStr<'a>,
-    #[serde(default)]
     name: JsonStr<'a>,
     args: Option<&'a RawValue>,
-    #[serde(rename = "partialArgs")]
-    partial_args: Option<&'a RawValue>,
+    partial_args: Few<PartialArg<'a>>,
+    will_continue: JsonStr<'a>,
 }
 
 #[cfg(test)]

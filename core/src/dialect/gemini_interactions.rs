@@ -3,7 +3,8 @@
 //! An interaction is a list of steps: thoughts, output, and calls of the caller's tools and of
 //! Google's. Before May 2026 the events had other names (`content.*`, `interaction.start`,
 //! `interaction.complete`) and a whole answer had `outputs` in place of `steps`; both are read.
-//! Citations, pictures and results of Google's tools have no place in a turn and go to the consumer
+//! Steps that no event brought are taken from the interaction at the end. A call that has not stopped
+//! by then is not whole. Citations, pictures and results of Google's tools have no place in a turn and go to the consumer
 //! as they came.
 //!
 //! Source: <https://ai.google.dev/api/interactions-api>
@@ -12,6 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::blocks::Blocks;
+use super::choices::Choices;
 use super::definition::Definition;
 use super::few::Few;
 use super::findings::{Finding, Findings};
@@ -34,11 +36,32 @@ pub const DEFINITION: Definition = Definition {
 /// Decodes interactions
 #[derive(Debug, Default)]
 pub struct GeminiInteractions {
-    opened: bool,
+    choices: Choices,
     identity: Identity,
     blocks: Blocks,
+    /// What came of steps, in order
+    told: Vec<Told>,
     ended: bool,
 }
+
+/// Something that came of a step
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Told {
+    index: u32,
+    kind: Kind,
+}
+
+/// What a step is to a turn
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Reasoning,
+    Call,
+    Unknown,
+}
+
+/// More than any interaction has; what a peer sends beyond is refused
+const MAX_STEPS: usize = 4096;
 
 impl Decode for GeminiInteractions {
     fn event(&mut self, _name: &str, data: &str, findings: &mut Findings) -> Result<(), Malformed> {
@@ -53,16 +76,8 @@ impl Decode for GeminiInteractions {
                 findings.push(provider_error::from_raw(object).map_or(Finding::Unknown, Finding::Error));
                 return Ok(());
             }
-            self.open(findings);
-            for step in interaction.steps.iter().chain(interaction.outputs.iter()) {
-                match step.read(body, findings)? {
-                    Read::Call(call) => self.blocks.whole(body, findings, call)?,
-                    Read::Unknown => findings.push(Finding::Unknown),
-                    Read::Said => {}
-                }
-            }
-            self.end(body, object, &interaction, findings);
-            Ok(())
+            self.choices.open(0, findings)?;
+            self.end(body, object, &interaction, findings)
         })?;
         self.ended = true;
         Ok(())
@@ -88,15 +103,15 @@ impl GeminiInteractions {
         let index = json::index(event.index, 0);
         match event.kind.plain() {
             Some("interaction.created" | "interaction.start") => {
-                self.open(findings);
-                let interaction = event.interaction.map_or("{}", RawValue::get);
-                let interaction = json::read::<Interaction<'_>>(interaction)?;
+                self.choices.open(0, findings)?;
+                let interaction = json::object::<Interaction<'_>>(event.interaction).unwrap_or_default();
                 self.identity.push(data, interaction.id, interaction.model, findings);
             }
             Some("step.start" | "content.start") => {
-                self.open(findings);
+                self.choices.open(0, findings)?;
                 let step = if matches!(event.step, Member::Absent) { event.content } else { event.step };
                 let step = step.object()?;
+                let before = findings.len();
                 let call = match step.read(data, findings)? {
                     Read::Call(call) => Some(call),
                     Read::Unknown => {
@@ -105,20 +120,25 @@ impl GeminiInteractions {
                     }
                     Read::Said => None,
                 };
+                if findings.len() > before || call.is_some() {
+                    self.tell(index, step.kind())?;
+                }
                 self.blocks.start(data, findings, index, call)?;
             }
             Some("step.delta" | "content.delta") => {
-                self.open(findings);
+                self.choices.open(0, findings)?;
                 self.delta(data, index, &event.delta.object()?, findings)?;
             }
-            Some("step.stop" | "content.stop") => self.blocks.stop(findings, index),
+            Some("step.stop" | "content.stop") => {
+                self.blocks.stop(findings, index);
+            }
             Some("interaction.completed" | "interaction.complete") => {
-                self.open(findings);
+                self.choices.open(0, findings)?;
                 let raw = event.interaction.map_or("{}", RawValue::get);
-                self.end(data, raw, &json::read(raw)?, findings);
+                self.end(data, raw, &json::object(event.interaction)?, findings)?;
             }
             Some("interaction.status_update" | "interaction.in_progress" | "interaction.requires_action") => {
-                self.open(findings);
+                self.choices.open(0, findings)?;
                 if event.status.is("failed") {
                     findings.push(Finding::Error(failed(object)));
                 }
@@ -126,13 +146,6 @@ impl GeminiInteractions {
             _ => findings.push(provider_error::from_raw(object).map_or(Finding::Unknown, Finding::Error)),
         }
         Ok(())
-    }
-
-    fn open(&mut self, findings: &mut Findings) {
-        if !self.opened {
-            self.opened = true;
-            findings.push(Finding::Opened { choice: 0 });
-        }
     }
 
     fn delta(
@@ -151,11 +164,13 @@ impl GeminiInteractions {
                 }
             }
             Some("thought_signature") => {}
-            _ => match delta.read(data, findings)? {
+            _ => match self.read_delta(data, index, delta, findings)? {
                 // Google's own calls, and formerly all, come whole in the delta of a call that is open.
                 Read::Call(call) => {
                     if !self.blocks.grow(data, findings, index, call)? {
                         self.blocks.start(data, findings, index, Some(call))?;
+                        self.blocks.settle(findings, index);
+                        self.tell(index, Kind::Call)?;
                     }
                 }
                 Read::Unknown => findings.push(Finding::Unknown),
@@ -165,19 +180,84 @@ impl GeminiInteractions {
         Ok(())
     }
 
-    /// Takes in how an interaction ended
-    fn end(&mut self, data: &str, raw: &str, interaction: &Interaction<'_>, findings: &mut Findings) {
+    fn read_delta<'a>(
+        &mut self,
+        data: &str,
+        index: u32,
+        delta: &Step<'a>,
+        findings: &mut Findings,
+    ) -> Result<Read<'a>, Malformed> {
+        let before = findings.len();
+        let read = delta.read(data, findings)?;
+        if findings.len() > before && !matches!(read, Read::Unknown) {
+            self.tell(index, delta.kind())?;
+        }
+        Ok(read)
+    }
+
+    /// Remembers that something came of a step
+    fn tell(&mut self, index: u32, kind: Kind) -> Result<(), Malformed> {
+        let told = Told { index, kind };
+        if self.told.contains(&told) {
+            return Ok(());
+        }
+        if self.told.len() == MAX_STEPS {
+            return Err(Malformed { reason: format!("more than {MAX_STEPS} steps") });
+        }
+        self.told.push(told);
+        Ok(())
+    }
+
+    /// Takes what did not come before from the steps of a whole interaction
+    ///
+    /// Those that came are known again by their order within their kind: the list may have steps of
+    /// the caller's, too, so the places shift.
+    fn rest(
+        &mut self,
+        data: &str,
+        interaction: &Interaction<'_>,
+        findings: &mut Findings,
+    ) -> Result<(), Malformed> {
+        let mut told = std::mem::take(&mut self.told);
+        for step in interaction.steps.iter().chain(interaction.outputs.iter()) {
+            let kind = step.kind();
+            if let Some(at) = told.iter().position(|told| told.kind == kind) {
+                let index = told.remove(at).index;
+                if kind == Kind::Call {
+                    self.blocks.fill(data, findings, index, step.arguments)?;
+                }
+                continue;
+            }
+            match step.read(data, findings)? {
+                Read::Call(call) => self.blocks.whole(data, findings, call)?,
+                Read::Unknown => findings.push(Finding::Unknown),
+                Read::Said => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in a whole interaction: what was not said before, and how it ended
+    fn end(
+        &mut self,
+        data: &str,
+        raw: &str,
+        interaction: &Interaction<'_>,
+        findings: &mut Findings,
+    ) -> Result<(), Malformed> {
         self.identity.push(data, interaction.id, interaction.model, findings);
-        self.blocks.stop_all(findings);
+        self.rest(data, interaction, findings)?;
+        self.blocks.cut(findings);
         if interaction.status.is("failed") || json::says_something(interaction.error) {
             findings.push(Finding::Error(failed(raw)));
-            return;
+            return Ok(());
         }
         finish::push(findings, data, 0, interaction.status, JsonStr::default());
         if let Some(usage) = interaction.usage.and_then(|raw| usage::read(raw.get())) {
             findings.push_usage(data, usage);
         }
         self.ended = true;
+        Ok(())
     }
 }
 
@@ -199,19 +279,22 @@ impl<'a> Step<'a> {
     /// Takes in what the model says in a step, in a part of one, or in a delta of one
     fn read(&self, data: &str, findings: &mut Findings) -> Result<Read<'a>, Malformed> {
         let (kind, name) = match self.kind.plain().unwrap_or_default() {
-            "text" => return Ok(self.part().read(data, findings)),
+            "text" => return self.part().read(data, findings),
             "model_output" => {
                 let mut read = Read::Said;
-                for part in parts(self.content)?.iter() {
-                    if let unknown @ Read::Unknown = part.read(data, findings) {
+                for part in json::parts::<Part<'_>>(self.content)?.iter() {
+                    if let unknown @ Read::Unknown = part.read(data, findings)? {
                         read = unknown;
                     }
                 }
                 return Ok(read);
             }
             "thought" | "thought_summary" => {
-                for part in parts(self.summary)?.iter().chain(parts(self.content)?.iter()) {
-                    findings.push_piece(data, part.text, |text| Finding::Reasoning { choice: 0, text });
+                for raw in [self.summary, self.content] {
+                    for part in json::parts::<Part<'_>>(raw)?.iter() {
+                        findings
+                            .push_piece(data, part.text, |text| Finding::Reasoning { choice: 0, text })?;
+                    }
                 }
                 return Ok(Read::Said);
             }
@@ -226,25 +309,27 @@ impl<'a> Step<'a> {
         Ok(Read::Call(Fragment { key: None, kind, id: self.id, name, arguments: self.arguments }))
     }
 
+    /// What it is, whether or not it says anything
+    fn kind(&self) -> Kind {
+        match self.kind.plain().unwrap_or_default() {
+            "text" | "model_output" => Kind::Text,
+            "thought" | "thought_summary" => Kind::Reasoning,
+            kind if kind.ends_with("_call") => Kind::Call,
+            _ => Kind::Unknown,
+        }
+    }
+
     fn part(&self) -> Part<'a> {
         Part { kind: self.kind, text: self.text, annotations: self.annotations }
     }
 }
 
 impl<'a> Part<'a> {
-    fn read(&self, data: &str, findings: &mut Findings) -> Read<'a> {
-        findings.push_piece(data, self.text, |text| Finding::Text { choice: 0, text });
+    fn read(&self, data: &str, findings: &mut Findings) -> Result<Read<'a>, Malformed> {
+        findings.push_piece(data, self.text, |text| Finding::Text { choice: 0, text })?;
         let is_text = self.kind.is_empty() || self.kind.is("text");
-        if is_text && !json::says_something(self.annotations) { Read::Said } else { Read::Unknown }
-    }
-}
-
-/// Reads the parts of a step, of which a delta brings one and no list
-fn parts<'a>(raw: Option<&'a RawValue>) -> Result<Few<Part<'a>>, Malformed> {
-    match raw {
-        Some(raw) if raw.get().starts_with('{') => Ok(Few::from(json::read::<Part<'a>>(raw.get())?)),
-        Some(raw) => json::read(raw.get()),
-        None => Ok(Few::default()),
+        let is_known = is_text && !json::says_something(self.annotations);
+        Ok(if is_known { Read::Said } else { Read::Unknown })
     }
 }
 
@@ -302,6 +387,12 @@ struct Part<'a> {
     kind: JsonStr<'a>,
     text: JsonStr<'a>,
     annotations: Option<&'a RawValue>,
+}
+
+impl<'a> From<JsonStr<'a>> for Part<'a> {
+    fn from(text: JsonStr<'a>) -> Self {
+        Self { text, ..Self::default() }
+    }
 }
 
 #[cfg(test)]

@@ -10,29 +10,50 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use super::few::Few;
 use super::{Malformed, repeats};
 
 /// A string inside a JSON document, still in its escaped form
 ///
-/// Lenient, as the servers are: null and absence are the empty string, a number or a boolean is
-/// its own text, an array or an object is the empty string.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct JsonStr<'a>(&'a str);
+/// Lenient, as the servers are: null, absence and an empty array or object are the empty string, and
+/// a number or a boolean is its own text. An array or an object that is not empty is no text at all;
+/// it reads as the empty string too, but [`JsonStr::text`] tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JsonStr<'a>(Option<&'a str>);
+
+impl Default for JsonStr<'_> {
+    fn default() -> Self {
+        Self(Some(""))
+    }
+}
 
 impl<'a> JsonStr<'a> {
     /// The string in its escaped form, without the quotes
     pub fn escaped(self) -> &'a str {
-        self.0
+        self.0.unwrap_or_default()
     }
 
-    /// Whether the string is empty, null or absent
+    /// The string, of which no word may be lost
+    ///
+    /// Errors: [`Malformed`] where it is an array or an object that is not empty.
+    pub fn text(self) -> Result<Self, Malformed> {
+        if self.0.is_some() { Ok(self) } else { Err(Malformed::shape("no text")) }
+    }
+
+    /// Whether the string is empty, null or absent, or no text at all
     pub fn is_empty(self) -> bool {
-        self.0.is_empty()
+        self.escaped().is_empty()
+    }
+
+    /// This string, or `other` where it is empty; one that is no text is not
+    pub fn or(self, other: Self) -> Self {
+        if self.0 == Some("") { other } else { self }
     }
 
     /// The string itself, where it holds no escape
     pub fn plain(self) -> Option<&'a str> {
-        memchr::memchr(b'\\', self.0.as_bytes()).is_none().then_some(self.0)
+        let escaped = self.escaped();
+        memchr::memchr(b'\\', escaped.as_bytes()).is_none().then_some(escaped)
     }
 
     /// Whether the string is `text`; an escaped spelling of it counts
@@ -45,24 +66,37 @@ impl<'a> JsonStr<'a> {
 
     /// What follows `prefix`, if the string begins with it in its escaped form, or the string itself
     pub fn after(self, prefix: &str) -> Self {
-        Self(self.0.strip_prefix(prefix).unwrap_or(self.0))
+        self.map(|escaped| escaped.strip_prefix(prefix).unwrap_or(escaped))
     }
 
     /// What precedes `suffix`, if the string ends with it in its escaped form, or the string itself
     pub fn before(self, suffix: &str) -> Self {
-        Self(self.0.strip_suffix(suffix).unwrap_or(self.0))
+        self.map(|escaped| escaped.strip_suffix(suffix).unwrap_or(escaped))
+    }
+
+    fn map(self, part: impl FnOnce(&'a str) -> &'a str) -> Self {
+        Self(self.0.map(part))
     }
 
     /// The whole number that the string or the JSON number is, if it is one and not negative
+    ///
+    /// Some servers count in floats: `12.0` is 12.
     pub fn number(self) -> Option<u64> {
-        self.0.parse().ok()
+        let digits = self.escaped();
+        let whole = digits.split_once('.').filter(|(_, rest)| rest.bytes().all(|digit| digit == b'0'));
+        whole.map_or(digits, |(whole, _)| whole).parse().ok()
+    }
+
+    /// As [`JsonStr::number`], for what a provider numbers
+    pub fn index(self) -> Option<u32> {
+        self.number().and_then(|number| u32::try_from(number).ok())
     }
 
     /// Appends the string, unescaped, to `out`
     ///
     /// A surrogate without its other half becomes U+FFFD.
     pub fn unescape_into(self, out: &mut String) {
-        let mut rest = self.0;
+        let mut rest = self.escaped();
         while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
             out.push_str(&rest[..at]);
             let (unescaped, length) = unescape(&rest[at..]);
@@ -73,28 +107,37 @@ impl<'a> JsonStr<'a> {
     }
 }
 
+/// A string that needs no escape
+impl From<&'static str> for JsonStr<'_> {
+    fn from(plain: &'static str) -> Self {
+        Self(Some(plain))
+    }
+}
+
 impl<'a> JsonStr<'a> {
     /// What precedes the first half of a surrogate pair at the string's end, and that half
     pub(super) fn high_half_at_end(self) -> Option<(Self, u16)> {
-        let at = self.0.len().checked_sub(6)?;
+        let escaped = self.escaped();
+        let at = escaped.len().checked_sub(6)?;
         // Only a backslash that is not itself escaped begins an escape.
-        let digits = self.0.get(at..)?.strip_prefix("\\u")?;
-        let before = &self.0[..at];
+        let digits = escaped.get(at..)?.strip_prefix("\\u")?;
+        let before = &escaped[..at];
         let backslashes = before.len() - before.trim_end_matches('\\').len();
         let unit = u16::from_str_radix(digits, 16).ok()?;
-        (backslashes.is_multiple_of(2) && (0xD800..0xDC00).contains(&unit)).then_some((Self(before), unit))
+        (backslashes.is_multiple_of(2) && (0xD800..0xDC00).contains(&unit))
+            .then_some((Self(Some(before)), unit))
     }
 
     /// Appends the character that `high` and the half at the string's front are, or U+FFFD where that
     /// is none; returns what follows
     pub(super) fn unescape_half(self, high: Option<u16>, out: &mut String) -> Self {
         let Some(high) = high else { return self };
-        let low = self.0.strip_prefix("\\u").and_then(|rest| rest.get(..4));
+        let low = self.escaped().strip_prefix("\\u").and_then(|rest| rest.get(..4));
         let low = low.and_then(|digits| u16::from_str_radix(digits, 16).ok());
         match low.map(|low| char::decode_utf16([high, low]).next()) {
             Some(Some(Ok(whole))) => {
                 out.push(whole);
-                Self(&self.0[6..])
+                self.map(|escaped| &escaped[6..])
             }
             _ => {
                 out.push(char::REPLACEMENT_CHARACTER);
@@ -124,11 +167,12 @@ impl<'a> JsonStr<'a> {
     /// The string that a raw value is
     pub fn from_raw(raw: &'a RawValue) -> Self {
         let text = raw.get();
-        match text.as_bytes().first() {
-            Some(b'"') => Self(&text[1..text.len() - 1]),
-            Some(b'{' | b'[' | b'n') | None => Self(""),
-            Some(_) => Self(text),
-        }
+        Self(match text.as_bytes().first() {
+            Some(b'"') => Some(&text[1..text.len() - 1]),
+            Some(b'{' | b'[') if !is_blank(text) => None,
+            Some(b'{' | b'[' | b'n') | None => Some(""),
+            Some(_) => Some(text),
+        })
     }
 }
 
@@ -138,13 +182,35 @@ impl<'a> JsonStr<'a> {
 /// members would cost an allocation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Member<T> {
-    /// Absent or null
+    /// Absent, null, or something else that is empty: `""`, `[]`, `false` or 0
     #[default]
     Absent,
     /// An object
     Object(T),
-    /// Something else
+    /// Something else that is not empty
     Other,
+}
+
+impl<T> Member<T> {
+    /// The same by reference
+    pub fn as_ref(&self) -> Member<&T> {
+        match self {
+            Self::Absent => Member::Absent,
+            Self::Object(object) => Member::Object(object),
+            Self::Other => Member::Other,
+        }
+    }
+
+    /// The object, if there is one
+    ///
+    /// Errors: [`Malformed`] where there is something else.
+    pub fn present(self) -> Result<Option<T>, Malformed> {
+        match self {
+            Self::Absent => Ok(None),
+            Self::Object(object) => Ok(Some(object)),
+            Self::Other => Err(Malformed::shape("no object")),
+        }
+    }
 }
 
 impl<T: Default> Member<T> {
@@ -152,11 +218,7 @@ impl<T: Default> Member<T> {
     ///
     /// Errors: [`Malformed`] where it is something else.
     pub fn object(self) -> Result<T, Malformed> {
-        match self {
-            Self::Absent => Ok(T::default()),
-            Self::Object(object) => Ok(object),
-            Self::Other => Err(Malformed { reason: "JSON of an unexpected shape: no object".to_owned() }),
-        }
+        self.present().map(Option::unwrap_or_default)
     }
 }
 
@@ -184,20 +246,23 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for MemberVisitor<T> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Member<T>, A::Error> {
-        while elements.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Member::Other)
+        let mut is_empty = true;
+        while elements.next_element::<IgnoredAny>()?.is_some() {
+            is_empty = false;
+        }
+        Ok(unless_empty(is_empty))
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Member<T>, E> {
-        Ok(Member::Other)
+    fn visit_str<E>(self, text: &str) -> Result<Member<T>, E> {
+        Ok(unless_empty(text.is_empty()))
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Member<T>, E> {
-        Ok(Member::Other)
+    fn visit_bool<E>(self, is_true: bool) -> Result<Member<T>, E> {
+        Ok(unless_empty(!is_true))
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Member<T>, E> {
-        Ok(Member::Other)
+    fn visit_u64<E>(self, number: u64) -> Result<Member<T>, E> {
+        Ok(unless_empty(number == 0))
     }
 
     fn visit_i64<E>(self, _: i64) -> Result<Member<T>, E> {
@@ -207,6 +272,10 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for MemberVisitor<T> {
     fn visit_f64<E>(self, _: f64) -> Result<Member<T>, E> {
         Ok(Member::Other)
     }
+}
+
+fn unless_empty<T>(is_empty: bool) -> Member<T> {
+    if is_empty { Member::Absent } else { Member::Other }
 }
 
 /// Reads `text` as one JSON document; of a member that comes twice, the last one counts
@@ -228,6 +297,29 @@ pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Malformed> {
     })
 }
 
+/// Reads a member that should be an object and was kept raw; one without members where it is absent
+/// or empty
+///
+/// Errors: [`Malformed`] where it is something else, or cannot be read as a `T`.
+pub fn object<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> Result<T, Malformed> {
+    raw.map_or_else(|| Ok(T::default()), |raw| read::<Member<T>>(raw.get())?.object())
+}
+
+/// Reads the parts of a message, whichever form they have: a list, one part alone, or its text
+///
+/// Errors: [`Malformed`] where it is none of those, or cannot be read as parts.
+pub fn parts<'a, T>(raw: Option<&'a RawValue>) -> Result<Few<T>, Malformed>
+where
+    T: Deserialize<'a> + From<JsonStr<'a>>,
+{
+    let Some(raw) = raw.filter(|raw| !is_blank(raw.get())) else { return Ok(Few::default()) };
+    match raw.get().as_bytes().first() {
+        Some(b'[') => read(raw.get()),
+        Some(b'{') => Ok(Few::from(read::<T>(raw.get())?)),
+        _ => Ok(Few::from(T::from(JsonStr::from_raw(raw)))),
+    }
+}
+
 /// Calls `take` with the JSON object that `data` is, or with each object of the array that it is
 ///
 /// Errors: [`Malformed`] where `data` is neither, and whatever `take` returns.
@@ -239,8 +331,16 @@ pub fn each_object<'a>(
         Some(b'{') => take(data),
         // Google wraps an error, and Gemini a whole unary stream, in an array.
         Some(b'[') => {
-            for object in read::<Vec<&RawValue>>(data)? {
-                take(object.get())?;
+            for element in read::<Vec<&RawValue>>(data)? {
+                match element.get() {
+                    object if object.starts_with('{') => take(object)?,
+                    blank if is_blank(blank) => {}
+                    _ => {
+                        return Err(Malformed {
+                            reason: "a JSON array of something else than objects".to_owned(),
+                        });
+                    }
+                }
             }
             Ok(())
         }
@@ -253,8 +353,7 @@ pub fn each_object<'a>(
 
 /// The number of a choice: its own, or its place in the list where it gives none
 pub fn index(own: JsonStr<'_>, position: usize) -> u32 {
-    let own = own.number().and_then(|own| u32::try_from(own).ok());
-    own.unwrap_or_else(|| u32::try_from(position).unwrap_or(u32::MAX))
+    own.index().unwrap_or_else(|| u32::try_from(position).unwrap_or(u32::MAX))
 }
 
 /// Whether a member such as `error` says something; some servers send it, empty, in every event
@@ -343,11 +442,19 @@ mod tests {
         assert!(string("null").is_empty());
         assert!(string(r#"{"a":1}"#).is_empty());
         assert!(string("[1]").is_empty());
+        for nothing in ["null", r#""""#, "{}", "[ ]"] {
+            assert_eq!(string(nothing).text(), Ok(JsonStr::default()), "{nothing}");
+            assert_eq!(string(nothing).or(string("\"a\"")), string("\"a\""), "{nothing}");
+        }
+        for no_text in [r#"{"a":1}"#, "[1]"] {
+            assert_eq!(string(no_text).text().unwrap_err().reason, "JSON of an unexpected shape: no text");
+            assert_eq!(string(no_text).or(string("\"a\"")), string(no_text), "{no_text}");
+        }
         assert_eq!(string("504").to_string(), "504");
         assert_eq!(string("true").to_string(), "true");
         assert_eq!(
-            [string("504"), string(r#""504""#), string("-1"), string("5.0")].map(JsonStr::number),
-            [Some(504), Some(504), None, None]
+            ["504", r#""504""#, "12.0", "12.5", "-1", "1e3", "\"\""].map(|json| string(json).number()),
+            [Some(504), Some(504), Some(12), None, None, None, None]
         );
     }
 
@@ -373,7 +480,9 @@ mod tests {
             event.delta.object().map(|delta| delta.text.to_string())
         };
         assert_eq!(delta(r#"{"text":"a\n","other":[{"x":[1]}]}"#), Ok("a\n".to_owned()));
-        assert_eq!([delta("null"), delta("{}")], [Ok(String::new()), Ok(String::new())]);
+        for nothing in ["null", "{}", r#""""#, "[]", "[ ]", "false", "0"] {
+            assert_eq!(delta(nothing), Ok(String::new()), "{nothing}");
+        }
         assert_eq!(read::<Event<'_>>("{}").unwrap().delta, Member::Absent);
         for other in [r#""a\u0041""#, r#"[1,[{"a":[]}]]"#, "true", "7", "-7", "0.5"] {
             let reason = delta(other).unwrap_err().reason;
@@ -415,6 +524,8 @@ mod tests {
         };
         assert_eq!(objects(r#" {"a":1}"#).unwrap(), [r#" {"a":1}"#]);
         assert_eq!(objects(r#"[{"a":1}, {"b":2}]"#).unwrap(), [r#"{"a":1}"#, r#"{"b":2}"#]);
+        assert_eq!(objects(r#"[null, {"a":1}, "", [] ]"#).unwrap(), [r#"{"a":1}"#]);
+        assert_eq!(objects("[[{}]]").unwrap_err().reason, "a JSON array of something else than objects");
         assert_eq!(objects(r#""error""#).unwrap_err().reason, "JSON, but not an object");
         assert_eq!(objects("error").unwrap_err().reason, "not JSON, at line 1 column 1");
     }

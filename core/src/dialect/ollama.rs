@@ -12,8 +12,8 @@ use super::definition::Definition;
 use super::few::Few;
 use super::findings::{Finding, Findings};
 use super::identity::Identity;
-use super::json::{self, JsonStr};
-use super::tools::Fragment;
+use super::json::{self, JsonStr, Member};
+use super::tools::ToolCall;
 use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, provider_error, usage};
 use crate::framing::Framing;
 
@@ -69,26 +69,27 @@ impl Ollama {
             findings.push(Finding::Error(in_band_error(object)));
             return Ok(());
         }
-        if line.message.is_none() && line.response.is_none() && line.done.is_empty() {
-            findings.push(provider_error::from_raw(object).map_or(Finding::Unknown, Finding::Error));
+        if !matches!(line.message, Member::Object(_)) && line.response.is_none() && line.done.is_empty() {
+            // An error has a message too: a text.
+            if let Some(error) = provider_error::from_raw(object) {
+                findings.push(Finding::Error(error));
+            } else {
+                line.message.object()?;
+                findings.push(Finding::Unknown);
+            }
             return Ok(());
         }
         self.identity.push(data, JsonStr::default(), line.model, findings);
-        let (open, _) = self.choices.open(0, findings)?;
-        let said = line.message.unwrap_or_default();
+        let open = self.choices.open(0, findings)?;
+        let said = line.message.object()?;
         for thinking in [said.thinking, line.thinking] {
-            findings.push_piece(data, thinking, |text| Finding::Reasoning { choice: 0, text });
+            findings.push_piece(data, thinking, |text| Finding::Reasoning { choice: 0, text })?;
         }
         for content in [said.content, line.response.unwrap_or_default()] {
-            findings.push_piece(data, content, |text| Finding::Text { choice: 0, text });
+            findings.push_piece(data, content, |text| Finding::Text { choice: 0, text })?;
         }
         for call in said.tool_calls.iter() {
-            let function = call.function.unwrap_or_default();
-            let fragment = Fragment { id: call.id, name: function.name, ..Fragment::default() };
-            let index = open.tools.open(data, findings, 0, fragment)?;
-            if let Some(arguments) = function.arguments {
-                findings.push_arguments(data, 0, index, arguments);
-            }
+            open.tools.whole(data, findings, 0, call.fragment()?)?;
         }
         if line.done.is("true") {
             finish::push(findings, data, 0, line.done_reason, JsonStr::default());
@@ -105,7 +106,8 @@ impl Ollama {
 struct Line<'a> {
     #[serde(borrow, default)]
     model: JsonStr<'a>,
-    message: Option<Message<'a>>,
+    #[serde(default)]
+    message: Member<Message<'a>>,
     response: Option<JsonStr<'a>>,
     #[serde(default)]
     thinking: JsonStr<'a>,
@@ -124,20 +126,6 @@ struct Message<'a> {
     thinking: JsonStr<'a>,
     #[serde(default)]
     tool_calls: Few<ToolCall<'a>>,
-}
-
-#[derive(Deserialize)]
-struct ToolCall<'a> {
-    #[serde(borrow, default)]
-    id: JsonStr<'a>,
-    function: Option<Function<'a>>,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-struct Function<'a> {
-    #[serde(borrow, default)]
-    name: JsonStr<'a>,
-    arguments: Option<&'a RawValue>,
 }
 
 #[cfg(test)]

@@ -17,11 +17,10 @@ use super::definition::Definition;
 use super::few::Few;
 use super::findings::{Finding, Findings};
 use super::identity::Identity;
-use super::json::{self, JsonStr};
-use super::tools::Fragment;
+use super::json::{self, JsonStr, Member};
+use super::tools::{Fragment, Function, ToolCall};
 use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, provider_error, usage};
 use crate::framing::Framing;
-use crate::outcome::ToolKind;
 
 /// The sentinel
 pub(super) const DONE: &str = "[DONE]";
@@ -74,7 +73,7 @@ impl OpenAiChat {
         for (position, choice) in chunk.choices.iter().enumerate() {
             self.choice(data, position, choice, failed, findings)?;
         }
-        let groq = chunk.x_groq.map_or(Ok(Groq::default()), |raw| json::read(raw.get()))?;
+        let groq = json::object::<Groq<'_>>(chunk.x_groq).unwrap_or_default();
         let counted = chunk.usage.or(groq.usage).and_then(|raw| usage::read(raw.get()));
         let cited = json::says_something(chunk.citations);
         let says_nothing = chunk.choices.is_empty() && chunk.id.is_empty() && counted.is_none();
@@ -104,17 +103,26 @@ impl OpenAiChat {
         findings: &mut Findings,
     ) -> Result<(), Malformed> {
         let index = json::index(choice.index, position);
-        let (open, _) = self.choices.open(index, findings)?;
+        let open = self.choices.open(index, findings)?;
         let before = findings.len();
-        match (&choice.delta, choice.message) {
-            (Some(delta), _) => message(data, index, delta, Calls::InPieces, open, findings)?,
-            // A message is the whole answer: after deltas it would be said twice.
-            (None, Some(whole)) if !open.said => {
-                message(data, index, &json::read(whole.get())?, Calls::Whole, open, findings)?
+        let mut passed_on = false;
+        if let Some(delta) = choice.delta.as_ref().present()? {
+            passed_on |= message(data, index, delta, Calls::InPieces, open, findings)?;
+        }
+        // Some servers have an empty delta beside what they say. A message is the whole answer: after
+        // deltas it would be said twice.
+        if findings.len() == before {
+            if let Some(whole) = choice.message.filter(|_| !open.said) {
+                passed_on |= message(data, index, &json::object(Some(whole))?, Calls::Whole, open, findings)?;
             }
-            (None, _) => findings.push_piece(data, choice.text, |text| Finding::Text { choice: index, text }),
+            if choice.message.is_none() {
+                findings.push_piece(data, choice.text, |text| Finding::Text { choice: index, text })?;
+            }
         }
         open.said |= findings.len() > before;
+        if passed_on {
+            findings.push(Finding::Unknown);
+        }
         // An error object says more than the finish reason next to it.
         if !(failed && finish::word_is_error(choice.finish_reason)) {
             let none = JsonStr::default();
@@ -133,6 +141,8 @@ enum Calls {
 }
 
 /// Takes in a delta, or a whole message, which has the same members
+///
+/// Returns whether it has something that has no place in a turn.
 fn message(
     data: &str,
     choice: u32,
@@ -140,23 +150,26 @@ fn message(
     calls: Calls,
     open: &mut Open,
     findings: &mut Findings,
-) -> Result<(), Malformed> {
-    let reasoning = if said.reasoning_content.is_empty() { said.reasoning } else { said.reasoning_content };
-    findings.push_piece(data, reasoning, |text| Finding::Reasoning { choice, text });
-    if let Some(content) = said.content {
-        if content.get().starts_with('[') {
-            parts(data, choice, content, findings)?;
-        } else {
-            let content = JsonStr::from_raw(content);
-            findings.push_piece(data, content, |text| Finding::Text { choice, text });
+) -> Result<bool, Malformed> {
+    let reasoning = said.reasoning_content.or(said.reasoning);
+    findings.push_piece(data, reasoning, |text| Finding::Reasoning { choice, text })?;
+    let mut passed_on = false;
+    for part in json::parts::<Part<'_>>(said.content)?.iter() {
+        passed_on |= part.thinking.is_none() && part.text.is_none();
+        for thought in json::parts::<Thought<'_>>(part.thinking)?.iter() {
+            findings.push_piece(data, thought.text, |text| Finding::Reasoning { choice, text })?;
         }
+        let text = part.text.unwrap_or_default();
+        findings.push_piece(data, text, |text| Finding::Text { choice, text })?;
     }
-    findings.push_piece(data, said.refusal, |text| Finding::Refusal { choice, text });
+    findings.push_piece(data, said.refusal, |text| Finding::Refusal { choice, text })?;
     let several = said.tool_calls.len() > 1;
     for (position, call) in said.tool_calls.iter().enumerate() {
-        let mut fragment = call.fragment();
+        let mut fragment = call.fragment()?;
         if calls == Calls::Whole {
-            open.tools.whole(data, findings, choice, fragment)?;
+            if !fragment.is_empty() {
+                open.tools.whole(data, findings, choice, fragment)?;
+            }
             continue;
         }
         // Where a server gives neither number nor id, the place in the list must do.
@@ -165,44 +178,11 @@ fn message(
         }
         open.tools.take(data, findings, choice, fragment)?;
     }
-    if let Some(Function { name, arguments }) = said.function_call {
+    if let Some(Function { name, arguments }) = said.function_call.present()? {
         open.tools.take(data, findings, choice, Fragment { name, arguments, ..Fragment::default() })?;
     }
-    if json::says_something(said.annotations) {
-        findings.push(Finding::Unknown);
-    }
-    Ok(())
-}
-
-/// Takes in content that is a list of parts, as Mistral's reasoning models send it
-fn parts(data: &str, choice: u32, content: &RawValue, findings: &mut Findings) -> Result<(), Malformed> {
-    for part in json::read::<Few<Part<'_>>>(content.get())?.iter() {
-        for thought in part.thinking.iter() {
-            findings.push_piece(data, thought.text, |text| Finding::Reasoning { choice, text });
-        }
-        findings.push_piece(data, part.text, |text| Finding::Text { choice, text });
-    }
-    Ok(())
-}
-
-impl<'a> ToolCall<'a> {
-    fn fragment(&self) -> Fragment<'a> {
-        let key = self.index.number().and_then(|index| u32::try_from(index).ok());
-        let function = self.function.unwrap_or_default();
-        let fragment = Fragment {
-            key,
-            kind: ToolKind::Function,
-            id: self.id,
-            name: function.name,
-            arguments: function.arguments,
-        };
-        match self.custom {
-            Some(Custom { name, input }) => {
-                Fragment { kind: ToolKind::Custom, name, arguments: input, ..fragment }
-            }
-            None => fragment,
-        }
-    }
+    let others = [said.annotations, said.audio, said.images, said.reasoning_details];
+    Ok(passed_on || others.into_iter().any(json::says_something))
 }
 
 #[derive(Deserialize)]
@@ -230,7 +210,8 @@ struct Groq<'a> {
 struct Choice<'a> {
     #[serde(borrow, default)]
     index: JsonStr<'a>,
-    delta: Option<Message<'a>>,
+    #[serde(default)]
+    delta: Member<Message<'a>>,
     message: Option<&'a RawValue>,
     #[serde(default)]
     text: JsonStr<'a>,
@@ -238,7 +219,7 @@ struct Choice<'a> {
     finish_reason: JsonStr<'a>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Message<'a> {
     #[serde(borrow)]
     content: Option<&'a RawValue>,
@@ -250,16 +231,27 @@ struct Message<'a> {
     refusal: JsonStr<'a>,
     #[serde(default)]
     tool_calls: Few<ToolCall<'a>>,
-    function_call: Option<Function<'a>>,
+    #[serde(default)]
+    function_call: Member<Function<'a>>,
     annotations: Option<&'a RawValue>,
+    audio: Option<&'a RawValue>,
+    images: Option<&'a RawValue>,
+    /// At some servers each has the whole text so far, and at others a piece that `reasoning` has too
+    reasoning_details: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
+/// A part of content that is a list, as Mistral's reasoning models send it
+#[derive(Default, Deserialize)]
 struct Part<'a> {
-    #[serde(borrow, default)]
-    text: JsonStr<'a>,
-    #[serde(default)]
-    thinking: Few<Thought<'a>>,
+    #[serde(borrow)]
+    text: Option<JsonStr<'a>>,
+    thinking: Option<&'a RawValue>,
+}
+
+impl<'a> From<JsonStr<'a>> for Part<'a> {
+    fn from(text: JsonStr<'a>) -> Self {
+        Self { text: Some(text), ..Self::default() }
+    }
 }
 
 #[derive(Deserialize)]
@@ -268,28 +260,10 @@ struct Thought<'a> {
     text: JsonStr<'a>,
 }
 
-#[derive(Deserialize)]
-struct ToolCall<'a> {
-    #[serde(borrow, default)]
-    index: JsonStr<'a>,
-    #[serde(default)]
-    id: JsonStr<'a>,
-    function: Option<Function<'a>>,
-    custom: Option<Custom<'a>>,
-}
-
-#[derive(Clone, Copy, Default, Deserialize)]
-struct Function<'a> {
-    #[serde(borrow, default)]
-    name: JsonStr<'a>,
-    arguments: Option<&'a RawValue>,
-}
-
-#[derive(Clone, Copy, Deserialize)]
-struct Custom<'a> {
-    #[serde(borrow, default)]
-    name: JsonStr<'a>,
-    input: Option<&'a RawValue>,
+impl<'a> From<JsonStr<'a>> for Thought<'a> {
+    fn from(text: JsonStr<'a>) -> Self {
+        Self { text }
+    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod event;
 use serde_json::value::RawValue;
 
 use self::event::{Event, Output, Response};
+use super::choices::Choices;
 use super::definition::Definition;
 use super::few::Few;
 use super::findings::{Finding, Findings, Span};
@@ -35,7 +36,7 @@ pub const DEFINITION: Definition = Definition {
 /// Decodes responses
 #[derive(Debug, Default)]
 pub struct OpenAiResponses {
-    opened: bool,
+    choices: Choices,
     identity: Identity,
     /// The output items that have been spoken of, sorted by `output_index`
     items: Vec<Item>,
@@ -133,9 +134,9 @@ struct WholePart<'a> {
 }
 
 impl<'a> WholePart<'a> {
-    fn new(kind: PartKind, position: usize, text: JsonStr<'a>) -> Self {
+    fn new(kind: PartKind, position: usize, text: JsonStr<'a>) -> Result<Self, Malformed> {
         let index = u32::try_from(position).unwrap_or(u32::MAX);
-        Self { kind, index, text, digest: Digest::of(text) }
+        Ok(Self { kind, index, text: text.text()?, digest: Digest::of(text) })
     }
 }
 
@@ -218,9 +219,8 @@ impl OpenAiResponses {
                 self.whole_arguments(data, &event, ToolKind::Server, event.arguments, findings)
             }
             Some(known @ ("output_item.added" | "output_item.done")) => {
-                self.open(findings);
-                let Some(raw) = event.item else { return Ok(()) };
-                let output = json::read::<Output<'_>>(raw.get())?;
+                self.choices.open(0, findings)?;
+                let output = json::object::<Output<'_>>(event.item)?;
                 let Some(kind) = output.kind() else {
                     // What was added comes again, whole, when it is done.
                     if known == "output_item.done" {
@@ -243,16 +243,14 @@ impl OpenAiResponses {
                 Ok(())
             }
             Some("created" | "in_progress" | "queued") => {
-                self.open(findings);
-                if let Some(raw) = event.response {
-                    let response = json::read::<Response<'_>>(raw.get())?;
-                    self.identity.push(data, response.id, response.model, findings);
-                }
+                self.choices.open(0, findings)?;
+                let response = json::object::<Response<'_>>(event.response).unwrap_or_default();
+                self.identity.push(data, response.id, response.model, findings);
                 Ok(())
             }
             Some("completed" | "incomplete" | "failed") => {
                 let raw = event.response.map_or("{}", RawValue::get);
-                let mut response = json::read::<Response<'_>>(raw)?;
+                let mut response = json::object::<Response<'_>>(event.response)?;
                 // The event's own word, for servers that leave the status out.
                 response.status = event.kind.after("response.");
                 self.end(data, raw, &response, findings)
@@ -265,13 +263,6 @@ impl OpenAiResponses {
         }
     }
 
-    fn open(&mut self, findings: &mut Findings) {
-        if !self.opened {
-            self.opened = true;
-            findings.push(Finding::Opened { choice: 0 });
-        }
-    }
-
     /// Takes in a piece of a message or of reasoning
     fn piece(
         &mut self,
@@ -280,7 +271,7 @@ impl OpenAiResponses {
         kind: PartKind,
         findings: &mut Findings,
     ) -> Result<(), Malformed> {
-        self.open(findings);
+        self.choices.open(0, findings)?;
         let at = self.item(event.output_index(), kind.item())?;
         if !event.item_id.is_empty() {
             self.items[at].id = Digest::of(event.item_id);
@@ -297,8 +288,8 @@ impl OpenAiResponses {
         kind: PartKind,
         findings: &mut Findings,
     ) -> Result<(), Malformed> {
-        self.open(findings);
-        let text = if kind == PartKind::Refusal { event.refusal } else { event.text };
+        self.choices.open(0, findings)?;
+        let text = if kind == PartKind::Refusal { event.refusal } else { event.text }.text()?;
         if text.is_empty() {
             return Ok(());
         }
@@ -322,7 +313,7 @@ impl OpenAiResponses {
         text: JsonStr<'_>,
         findings: &mut Findings,
     ) -> Result<(), Malformed> {
-        if text.is_empty() {
+        if text.text()?.is_empty() {
             return Ok(());
         }
         let parts = &mut self.items[at].parts;
@@ -334,7 +325,7 @@ impl OpenAiResponses {
             parts.push(Said { kind, index, text: Digest::default() });
         }
         let known = known.unwrap_or(parts.len() - 1);
-        if let Some(span) = findings.push_and_locate(data, text, |text| kind.finding(text)) {
+        if let Some(span) = findings.push_and_locate(data, text, |text| kind.finding(text))? {
             parts[known].text.add(findings.resolve(data, span));
         }
         Ok(())
@@ -391,7 +382,7 @@ impl OpenAiResponses {
         kind: ToolKind,
         findings: &mut Findings,
     ) -> Result<(), Malformed> {
-        self.open(findings);
+        self.choices.open(0, findings)?;
         let at = self.item(event.output_index(), ItemKind::Call(kind))?;
         let item = &mut self.items[at];
         item.said |= event.delta.is_some_and(|raw| !json::is_empty_string(raw));
@@ -409,7 +400,7 @@ impl OpenAiResponses {
         arguments: Option<&RawValue>,
         findings: &mut Findings,
     ) -> Result<(), Malformed> {
-        self.open(findings);
+        self.choices.open(0, findings)?;
         let at = self.item(event.output_index(), ItemKind::Call(kind))?;
         let item = &mut self.items[at];
         let Some(arguments) = arguments.filter(|raw| !item.said && !json::is_empty_string(raw)) else {
@@ -461,7 +452,7 @@ impl OpenAiResponses {
         if let ItemKind::Call(kind) = item.kind
             && !item.headed
         {
-            let id = if output.call_id.is_empty() { output.id } else { output.call_id };
+            let id = output.call_id.or(output.id);
             let key = Some(item.output_index);
             let fragment = Fragment { key, kind, id, name: output.name, arguments: None };
             self.tools.take(data, findings, 0, fragment)?;
@@ -511,11 +502,11 @@ impl OpenAiResponses {
             findings.push(Finding::Error(error));
             return Ok(());
         }
-        self.open(findings);
+        self.choices.open(0, findings)?;
         if let Some(outputs) = response.output {
             self.outputs(data, outputs, findings)?;
         }
-        let reason = response.incomplete_details.unwrap_or_default().reason;
+        let reason = response.incomplete_details.object().unwrap_or_default().reason;
         let word = if reason.is_empty() { response.status } else { reason };
         finish::push(findings, data, 0, word, JsonStr::default());
         if let Some(usage) = response.usage.and_then(|raw| usage::read(raw.get())) {

@@ -157,7 +157,7 @@ mod tests {
             malformed(Dialect::OpenAiChat, &[r#"{"id":"1","id":"1","choices":[}"#]),
             "not JSON, at line 1 column 31"
         );
-        let misshapen = malformed(Dialect::OpenAiChat, &[r#"{"id":"1","id":"1","choices":{}}"#]);
+        let misshapen = malformed(Dialect::OpenAiChat, &[r#"{"id":"1","id":"1","choices":{"a":1}}"#]);
         assert!(misshapen.starts_with("JSON of an unexpected shape"), "{misshapen}");
     }
 

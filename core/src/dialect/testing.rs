@@ -48,27 +48,36 @@ impl Played {
 
 /// Plays events without names
 pub(super) fn play(dialect: Dialect, events: &[&str]) -> Played {
+    try_play(dialect, events).unwrap()
+}
+
+/// Plays events without names that may not be of the dialect
+pub(super) fn try_play(dialect: Dialect, events: &[&str]) -> Result<Played, Malformed> {
     let events: Vec<_> = events.iter().map(|data| ("message", *data)).collect();
-    play_named(dialect, &events)
+    try_play_named(dialect, &events)
 }
 
 /// Plays events, each a name and data
 pub(super) fn play_named(dialect: Dialect, events: &[(&str, &str)]) -> Played {
-    try_play(dialect, events).unwrap()
+    try_play_named(dialect, events).unwrap()
 }
 
 /// The fault in the last of some events
 pub(super) fn malformed(dialect: Dialect, events: &[&str]) -> String {
-    let events: Vec<_> = events.iter().map(|data| ("message", *data)).collect();
-    try_play(dialect, &events).map(|_| ()).unwrap_err().reason
+    try_play(dialect, events).map(|_| ()).unwrap_err().reason
 }
 
 /// Plays a whole unary body
 pub(super) fn play_unary(dialect: Dialect, body: &str) -> Played {
-    run(dialect, &[body], |decoder, body, findings| decoder.unary(body, findings)).unwrap()
+    try_play_unary(dialect, body).unwrap()
 }
 
-fn try_play(dialect: Dialect, events: &[(&str, &str)]) -> Result<Played, Malformed> {
+/// Plays a whole unary body that may not be of the dialect
+pub(super) fn try_play_unary(dialect: Dialect, body: &str) -> Result<Played, Malformed> {
+    run(dialect, &[body], |decoder, body, findings| decoder.unary(body, findings))
+}
+
+fn try_play_named(dialect: Dialect, events: &[(&str, &str)]) -> Result<Played, Malformed> {
     run(dialect, events, |decoder, (name, data), findings| decoder.event(name, data, findings))
 }
 

@@ -1,10 +1,10 @@
 //! What every framing hands out: events, and where their bytes lie.
 
-/// An event, or an `error` line of an event stream
+/// An event, or an `error` line or a bare one of an event stream
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Where the data lies: the `data` lines joined by LF, the value of the `error` line, or the JSON
-    /// of the line or array element
+    /// Where the data lies: the `data` lines joined by LF, the value of the `error` line, the whole bare
+    /// line, or the JSON of the line or array element
     pub data: Located,
     /// Where the event's name lies; `None` is "message", and so is every event that is no
     /// server-sent one
@@ -22,6 +22,9 @@ pub enum Field {
     /// `error: {…}`. It is reported as soon as the line ends and leaves the pending event as it
     /// was, so a caller who skips it sees exactly the standard's events.
     Error,
+    /// A line that begins with `{`, which the standard passes over as well: some proxies write an error
+    /// as bare JSON into an event stream. As with `error`, it comes as soon as the line ends.
+    Bare,
 }
 
 /// Where a piece of an event lies

@@ -184,6 +184,7 @@ impl ResponseDecoder {
         let incomplete = match self.state {
             State::Length { left: 0 } | State::UntilEof | State::Ended => {
                 self.state = State::Ended;
+                self.keeps_alive = false;
                 return Ok(End::default());
             }
             State::Head => Incomplete::Head { got: self.section.len() },

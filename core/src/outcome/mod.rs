@@ -59,7 +59,7 @@ impl Outcome {
         let is_completed = matches!(self.result, Ok(Completion { ending: Ending::Completed, .. }));
         let shows_its_end =
             call.kind != ToolKind::Custom && !matches!(call.arguments.trim_ascii(), "" | "{}");
-        call.is_complete() && (is_completed || shows_its_end)
+        call.looks_whole() && (is_completed || shows_its_end)
     }
 }
 

@@ -194,8 +194,11 @@ pub enum Note {
     NoiseAfterEnd,
     /// The last event had no blank line after it, and was whole
     TailTaken,
-    /// A payload was a comment in the guise of data, `null`, or the sentinel of another dialect
+    /// A payload was a comment in the guise of data, `null`, plain text of a keep-alive event, or the
+    /// sentinel of another dialect
     PayloadSkipped,
+    /// After the terminal state the body ended within an event, which is lost
+    TailDropped,
     /// The body of an error answer did not come whole
     ErrorBodyCut,
     /// The response came before the request was wholly sent

@@ -98,7 +98,8 @@ pub struct Choice {
     pub finish_reason: Option<String>,
 }
 
-/// A tool call of the model
+/// A tool call of the model, whole or not: only [`Outcome::is_whole`](super::Outcome::is_whole) tells
+/// whether it may be run
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ToolCall {
     /// Who runs the tool, and on what
@@ -107,7 +108,7 @@ pub struct ToolCall {
     pub id: String,
     /// The tool's name
     pub name: String,
-    /// The arguments as they came: JSON text, once the call is complete; free text of a custom tool
+    /// The arguments as they came: JSON text, once the call is whole; free text of a custom tool
     pub arguments: String,
 }
 
@@ -127,9 +128,9 @@ pub enum ToolKind {
 impl ToolCall {
     /// Whether the arguments look whole: JSON, or empty for a call without any
     ///
-    /// A call that is not complete must not be run (rule STR-11). Empty arguments and free text do not
-    /// show whether they are whole: [`Outcome::is_whole`](super::Outcome::is_whole) does.
-    pub fn is_complete(&self) -> bool {
+    /// Empty arguments and free text do not show whether they are whole:
+    /// [`Outcome::is_whole`](super::Outcome::is_whole) tells.
+    pub(crate) fn looks_whole(&self) -> bool {
         self.kind == ToolKind::Custom
             || self.arguments.is_empty()
             || serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()

@@ -65,8 +65,9 @@ impl Ran {
 
     /// The tool calls of the first choice: id, name, arguments, and whether they may be run
     pub fn tool_calls(&self) -> Vec<(&str, &str, &str, bool)> {
+        let outcome = &self.played.outcome;
         let calls = self.turn().choices.first().map_or(&[][..], |choice| &choice.tool_calls);
-        calls.iter().map(|call| (&*call.id, &*call.name, &*call.arguments, call.is_complete())).collect()
+        calls.iter().map(|call| (&*call.id, &*call.name, &*call.arguments, outcome.is_whole(call))).collect()
     }
 
     /// When each connection was asked for, in seconds

@@ -88,8 +88,8 @@ fn finish(framer: &mut Framer, out: &mut impl Write) -> io::Result<(Ended, Optio
         let data = framer.bytes(&[], event.data);
         let tail = Tail::of(event.name.map_or(b"message", |name| framer.bytes(&[], name)), data);
         match (&framer, event.field) {
-            // To the standard an `error` line is nothing.
-            (_, Field::Error) => {}
+            // To the standard neither is anything.
+            (_, Field::Error | Field::Bare) => {}
             // The last line of a file may lack its end.
             (Framer::Ndjson(_), Field::Data) if serde_json::from_slice::<IgnoredAny>(data).is_ok() => {
                 write_event(framer, &[], &event, out)?;
@@ -110,8 +110,8 @@ impl Tail {
 }
 
 fn write_event(framer: &Framer, input: &[u8], event: &Event, out: &mut impl Write) -> io::Result<()> {
-    // To the standard an `error` line is nothing.
-    if event.field == Field::Error {
+    // To the standard neither is anything. and neither is a bare one.
+    if event.field != Field::Data {
         return Ok(());
     }
     let name = event.name.map_or(&b"message"[..], |name| framer.bytes(input, name));

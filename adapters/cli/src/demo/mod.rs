@@ -17,6 +17,7 @@ mod table;
 use std::io::{self, IsTerminal, Write};
 use std::time::Instant;
 
+use steadfast::config::RequestConfig;
 use steadfast_scenario::Scenario;
 use steadfast_suite::{Driver, Played, Simulated, play_all};
 
@@ -40,6 +41,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
         is_read(print(&table::list(&scenarios)))?;
         return Ok(Exit::Completed);
     }
+    // A scenario says itself in what its calls differ from the built-ins, and how they then end.
+    RequestConfig::set_default(RequestConfig::default());
     let drivers = drivers(&args.driver);
     let began = Instant::now();
     let counter = Counter { shown: io::stderr().is_terminal(), of: scenarios.len() * drivers.len() };

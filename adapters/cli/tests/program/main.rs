@@ -2,6 +2,7 @@
 
 mod call;
 mod command_line;
+mod config;
 mod decode;
 mod demo;
 mod mock;
@@ -10,4 +11,5 @@ mod output;
 mod prompt;
 mod proxy;
 mod recorded;
+mod sim;
 mod support;

@@ -23,7 +23,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, OnceLock};
 
 use steadfast::call::{Call, Env, Request};
-use steadfast::config::{ConfigError, Overrides, RequestConfig};
+use steadfast::config::{ConfigError, EffectiveConfig, Overrides, RequestConfig};
 use steadfast::connect::Proxies;
 use steadfast::machine::{FailureKind, IoFailure, Stage};
 use steadfast::outcome::Outcome;
@@ -44,7 +44,8 @@ pub use resolve::{MAX_LOOK_UPS, Resolve, Resolving, look_up};
 /// calls. A call may be made on any thread within the runtime.
 #[derive(Clone)]
 pub struct Client<N: Network> {
-    config: RequestConfig,
+    /// What its calls want otherwise than what is in force; each of them was checked
+    overrides: Overrides,
     connector: Connector<N>,
     connections: Connections<N>,
 }
@@ -54,7 +55,7 @@ pub struct Client<N: Network> {
 pub(crate) struct Trust(OnceLock<Result<TlsConfig, String>>);
 
 impl<N: Network> Client<N> {
-    /// A client with the built-in configuration that trusts whom the platform trusts
+    /// A client that trusts whom the platform trusts, and whose calls go by what is in force
     ///
     /// It takes its proxies from the environment as it is now, see [`Proxies::from_environment`]:
     /// where they are set, nothing else leads out. A variable that cannot be used fails every call
@@ -62,14 +63,18 @@ impl<N: Network> Client<N> {
     pub fn new() -> Self {
         let connector = Connector::new();
         let connections = Connections::new(connector.clock, PoolSettings::default());
-        Self { config: RequestConfig::default(), connector, connections }
+        Self { overrides: Overrides::new(), connector, connections }
     }
 
-    /// The same client with another configuration
+    /// The same client with these overrides for each of its calls, merged over those it had
+    ///
+    /// As if every request carried them under its own: they go before a scope and the process default
+    /// (rule CFG-2). A whole configuration is `&config.into()`.
     ///
     /// Errors: an override out of its range; the text names the field and the value.
     pub fn with_config(mut self, overrides: &Overrides) -> Result<Self, ConfigError> {
-        self.config = self.config.with(overrides)?;
+        RequestConfig::default().with(overrides)?;
+        self.overrides = self.overrides.merge(overrides);
         Ok(self)
     }
 
@@ -112,26 +117,32 @@ impl<N: Network> Client<N> {
         self.connections.statistics()
     }
 
-    /// The configuration that holds where a request says nothing else
-    pub fn config(&self) -> &RequestConfig {
-        &self.config
+    /// What is in force here and now for a call of this client whose request says nothing else
+    pub fn config(&self) -> EffectiveConfig {
+        RequestConfig::current()
+            .with(&self.overrides)
+            .expect("overrides were checked when the client got them")
     }
 
     /// Makes a call and waits for its end
     ///
+    /// The call begins now, with what is in force here, wherever and whenever the future is polled
+    /// (rule CFG-5).
+    ///
     /// # Panics
     ///
     /// Outside of the runtime, when the returned future is polled.
-    pub async fn send(&self, request: Request) -> Outcome {
-        self.stream(request).outcome().await
+    pub fn send(&self, request: Request) -> impl Future<Output = Outcome> + Send + use<N> {
+        self.stream(request).outcome()
     }
 
     /// Makes a call whose pieces are taken as they come
     ///
-    /// Works for a unary request too: there are no pieces then, only the outcome.
+    /// The call begins now, with what is in force here (rule CFG-5). Works for a unary request too:
+    /// there are no pieces then, only the outcome.
     pub fn stream(&self, request: Request) -> CallStream<Calls<N>> {
-        let config =
-            self.config.with(request.overrides()).expect("overrides were checked when the request was built");
+        let config = self.config().with(request.overrides());
+        let config = config.expect("overrides were checked when the request was built").config();
         let clock = self.connector.clock;
         let env = Env { seed: RandomState::new().hash_one(0), unix_at_origin: clock.unix_at_origin() };
         let origin = request.origin().clone();
@@ -154,7 +165,7 @@ impl<N: Network> Default for Client<N> {
 
 impl<N: Network> fmt::Debug for Client<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("config", &self.config).finish_non_exhaustive()
+        f.debug_struct("Client").field("config", &self.config().config()).finish_non_exhaustive()
     }
 }
 

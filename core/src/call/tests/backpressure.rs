@@ -39,6 +39,18 @@ fn content_that_is_found_while_the_consumer_is_away_gives_it_no_credit() {
     assert_eq!(play.breach(), (Phase::ContentIdle, ms(500), ms(500)));
 }
 
+/// However fast they come: at the very instant of the consumer's return from content too
+#[test]
+fn items_that_extend_nothing_live_on_no_credit_of_content_before_them() {
+    let unknown = event(&json!({"type": "new.kind"}));
+    let overrides = Overrides::new().content_idle_timeout(0.5);
+    let mut play = Play::stream(Dialect::OpenAiResponses, overrides).slow().start();
+    play.at(100).open().receive(chunk(Dialect::OpenAiResponses.text("Hi")));
+    play.at(200).taken().receive(chunk(&unknown));
+    play.at(600).taken();
+    assert_eq!(play.deadline(), Some((ms(700), Timer::ContentIdle)));
+}
+
 #[test]
 fn three_idle_bounds_for_each_delta_breach_nothing() {
     let mut play = Play::stream(CHAT, Overrides::new().stream_idle_timeout(1.0)).slow().start();

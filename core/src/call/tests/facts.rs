@@ -102,3 +102,15 @@ fn facts_about_a_connection_that_is_closed_are_counted_once() {
     play.feed(Event::Received(first, b"late")).feed(Event::Sent(first, 10_000)).cancel();
     assert_eq!(play.outcome().timeline.stale_events, 5);
 }
+
+/// A line that is whole and the last, though its line end is missing (rule STR-9)
+#[test]
+fn a_reset_after_the_last_line_of_a_stream_is_teardown_noise() {
+    let mut play = Play::stream(Dialect::Ollama, Overrides::new()).start();
+    play.at(100).connected();
+    let link = play.link();
+    play.at(200).fact(head(link, 200, "application/x-ndjson"));
+    let last = r#"{"message":{"content":"Hi"},"done":true,"done_reason":"stop"}"#;
+    play.fact(Fact::Body(link, last.as_bytes())).reset();
+    assert_eq!(play.completion().turn.text(), "Hi");
+}

@@ -268,6 +268,25 @@ fn the_turn_of_a_failed_attempt_is_forgotten() {
 }
 
 #[test]
+fn a_failure_that_stands_keeps_what_came_though_another_attempt_was_planned() {
+    let first = event(&json!({"id": "c1", "choices": [], "usage": {"prompt_tokens": 1}}));
+    for late in [false, true] {
+        let mut play = Play::stream(CHAT, Overrides::new().total_deadline(5.0)).start();
+        play.at(100).open().receive(chunk(first.clone() + &CHAT.overload()));
+        assert_eq!(play.deadline().map(|(_, timer)| timer), Some(Timer::Backoff));
+        if late {
+            play.late(60_000).elapsed();
+            assert!(matches!(play.error(), ErrorKind::InBand(_)));
+        } else {
+            play.cancel();
+            assert_eq!(play.error(), &ErrorKind::Cancelled);
+        }
+        let turn = play.outcome().turn();
+        assert_eq!((turn.id.as_deref(), turn.usage.is_some()), (Some("c1"), true), "late: {late}");
+    }
+}
+
+#[test]
 fn an_empty_or_cut_answer_is_retried_while_nothing_was_delivered() {
     let opening = chunk(CHAT.opening());
     for (bytes, end) in [(LAST_CHUNK, false), (opening.as_str(), true), ("", true)] {

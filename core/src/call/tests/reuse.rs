@@ -259,3 +259,18 @@ fn what_broke_or_was_broken_off_is_left_to_nobody() {
     marked.request().receive(STREAM_HEAD).receive(chunk(CHAT.terminal())).end();
     assert_eq!(*closed(&marked), CloseMode::Abort);
 }
+
+/// The line was taken though its line end is missing, and nothing can follow it
+#[test]
+fn one_whose_end_brought_the_last_line_of_a_stream_is_not_left() {
+    let last = r#"{"message":{"content":"Hi"},"done":true,"done_reason":"stop"}"#;
+    for framing in [String::new(), format!("content-length: {}\r\n", last.len() + 1)] {
+        for dies in DEATHS {
+            let mut play = Play::stream(Dialect::Ollama, Overrides::new()).start();
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\n{framing}\r\n");
+            dies(play.at(10).request().receive(head + last));
+            assert_eq!(play.completion().turn.text(), "Hi");
+            assert_eq!(*closed(&play), CloseMode::Abort, "{framing}");
+        }
+    }
+}

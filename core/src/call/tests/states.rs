@@ -116,4 +116,8 @@ fn the_table_of_transitions_is_what_calls_do() {
     let table: BTreeSet<String> =
         rows("| from | to |").iter().map(|row| format!("{} {}", row[0], row[1])).collect();
     assert_eq!(seen, table);
+    let listed = State::TRANSITIONS.map(|(from, to)| format!("{from:?} {to:?}"));
+    let rows = rows("| from | to |");
+    let rows: Vec<String> = rows.iter().map(|row| format!("{} {}", row[0], row[1])).collect();
+    assert_eq!(listed.as_slice(), rows);
 }

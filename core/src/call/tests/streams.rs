@@ -60,8 +60,14 @@ fn a_tail_without_its_blank_line_counts_after_a_proper_end_only() {
         ("data: [DONE]", Ended::Clean, &[Note::TailTaken][..]),
         ("data:  [DONE] ", Ended::Clean, &[Note::TailTaken]),
         ("data: [DONE]\nerror: half", Ended::Clean, &[Note::TailTaken]),
-        ("data: [DO", Ended::Clean, &[Note::MissingSentinel]),
-        ("data: [DONE]", Ended::WithoutCloseNotify, &[Note::NoCloseNotify, Note::MissingSentinel]),
+        ("data: [DO", Ended::Clean, &[Note::TailDropped, Note::MissingSentinel]),
+        ("{\"half\"", Ended::Clean, &[Note::TailDropped, Note::MissingSentinel]),
+        (": comment", Ended::Clean, &[Note::MissingSentinel]),
+        (
+            "data: [DONE]",
+            Ended::WithoutCloseNotify,
+            &[Note::NoCloseNotify, Note::TailDropped, Note::MissingSentinel],
+        ),
     ] {
         let mut play = open_to_the_end();
         play.receive(events.clone() + tail).eof(ended);
@@ -81,11 +87,92 @@ fn a_tail_without_its_blank_line_counts_after_a_proper_end_only() {
 
 #[test]
 fn payloads_that_say_nothing_are_noted() {
-    for payload in [": ping", "null"] {
+    for event in ["data: : ping", "data: null", "event: ping\ndata: 12:00", "event: heartbeat\ndata: alive"] {
         let mut play = open(Overrides::new());
-        play.receive(chunk(format!("data: {payload}\n\n") + &CHAT.text("Hi") + "data: [DONE]\n\n"));
+        play.receive(chunk(format!("{event}\n\n") + &CHAT.text("Hi") + "data: [DONE]\n\n"));
         assert_eq!(play.outcome().timeline.notes, [Note::PayloadSkipped]);
     }
+}
+
+#[test]
+fn a_byte_order_mark_in_front_of_a_payload_is_passed_over() {
+    let mut play = open(Overrides::new());
+    let marked = (CHAT.text("Hi") + "data: [DONE]\n\n").replace("data: ", "data: \u{FEFF}");
+    play.receive(chunk(marked));
+    assert_eq!((play.completion().turn.text(), play.record.text()), ("Hi", "Hi".to_owned()));
+}
+
+/// The call failed by a bare error, after that text
+fn assert_busy(play: &Play, text: &str) {
+    match play.error() {
+        ErrorKind::InBand(provider) => assert_eq!(provider.message, "busy"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(play.outcome().turn().text(), text);
+}
+
+#[test]
+fn a_bare_line_of_json_is_an_error_where_it_says_so() {
+    let error = r#"{"error":{"message":"busy","type":"invalid_request_error"}}"#;
+    for end in ["", "\n", "\n\n", "\n\ndata: [DONE]\n\n"] {
+        let mut play = open_to_the_end();
+        play.receive(format!("{}{error}{end}", CHAT.text("Hi"))).eof(Ended::Clean);
+        assert_busy(&play, "Hi");
+    }
+    // In front of the first event it could be a document.
+    for start in [": ping\n\n", "\n", ""] {
+        let body = format!("{start}{error}\n\ndata: [DONE]\n\n");
+        let mut play = open_to_the_end();
+        assert_busy(play.receive(&body).eof(Ended::Clean), "");
+        let mut slow = open_to_the_end();
+        assert_busy(slow.trickle(&body).eof(Ended::Clean), "");
+        let mut cut = open_to_the_end();
+        assert_busy(cut.receive(format!("{start}{error}\n{{\"and\"")).eof(Ended::Clean), "");
+    }
+    let mut noise = open_to_the_end();
+    noise.receive(CHAT.text("Hi") + "{\"said\": 1}\n\n" + &CHAT.terminal() + "data: [DONE]\n\n");
+    assert_eq!((noise.completion().turn.text(), noise.record.text()), ("Hi", "Hi".to_owned()));
+    // A whole document that is called an event stream is one still.
+    let mut document = open_to_the_end();
+    document.receive(
+        "{\"id\":\"c\",\n\"choices\":[\n{\"message\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}\n]}\n",
+    );
+    document.eof(Ended::Clean);
+    assert_eq!(document.completion().turn.text(), "Hi");
+    let mut failed = open_to_the_end();
+    failed.receive(format!("{error}\n")).eof(Ended::Clean);
+    assert!(matches!(failed.error(), ErrorKind::InBand(provider) if provider.message == "busy"));
+}
+
+/// Servers that write a character as two escapes may be cut between them
+#[test]
+fn half_a_character_at_the_end_of_a_stream_is_replaced() {
+    let half = CHAT.text("Hi") + &CHAT.text("Q").replace('Q', "\\ud83d");
+    assert!(half.contains("\\ud83d"));
+    type End = for<'p> fn(&'p mut Play, &str) -> &'p mut Play;
+    let ends: [End; 4] = [
+        |play, half| play.receive(half).eof(Ended::Clean),
+        |play, half| play.receive(half).eof(Ended::WithoutCloseNotify),
+        |play, half| play.receive(half).reset(),
+        |play, half| play.receive(format!("{half}data: [DONE]\n\n")),
+    ];
+    for end in ends {
+        let mut play = open_to_the_end();
+        end(&mut play, &half);
+        assert_eq!(
+            (play.outcome().turn().text(), play.record.text()),
+            ("Hi\u{FFFD}", "Hi\u{FFFD}".to_owned())
+        );
+    }
+    // The other half may come in the tail.
+    let mut play = open_to_the_end();
+    play.receive(half.clone() + CHAT.text("Q").replace('Q', "\\ude00").trim_end()).eof(Ended::Clean);
+    assert_eq!(play.outcome().turn().text(), "Hi\u{1F600}");
+    // Cut inside of a chunk.
+    let mut play = open(Overrides::new());
+    play.receive(chunk(half) + "5\r\nda").eof(Ended::Clean);
+    assert!(matches!(play.error(), ErrorKind::Truncated(Truncation::InResponse { .. })));
+    assert_eq!((play.outcome().turn().text(), play.record.text()), ("Hi\u{FFFD}", "Hi\u{FFFD}".to_owned()));
 }
 
 fn billing(play: &Play) -> Billing {

@@ -193,16 +193,41 @@ fn thinking_is_reasoning_and_an_early_text_counts() {
     assert_eq!((&*played.turn.choices[0].reasoning, played.turn.text()), ("Let me", "Hey"));
 }
 
+/// A gateway starts over upstream: words that were delivered would be there twice
 #[test]
-fn a_message_that_starts_over_keeps_what_came_before() {
+fn a_message_may_start_over_only_before_its_first_word() {
     let again = START.replace("m1", "m2");
     let left_open = BLOCK.replace(r#""index":0"#, r#""index":1"#);
-    let played = play(
-        MESSAGES,
-        &[START, BLOCK, &text("a"), &left_open, &again, BLOCK, &text("b"), BLOCK_STOP, &end("end_turn")],
+    let thinking =
+        r#"{"type":"content_block_start","index":2,"content_block":{"type":"thinking","thinking":"Hm"}}"#;
+    let call = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t1","name":"f","input":{}}}"#;
+    let events = [START, &left_open, thinking, call, &again, BLOCK, &text("b"), BLOCK_STOP, &end("end_turn")];
+    let played = play(MESSAGES, &events);
+    assert_eq!((played.turn.text(), played.turn.id.as_deref(), played.opened), ("b", Some("m1"), 1));
+    assert_eq!((played.calls(), played.last()), (vec![["t1", "f", "{"]], Progress::Marked));
+
+    let whole = START.replace(r#""content":[]"#, r#""content":[{"type":"text","text":"a"}]"#);
+    let early = BLOCK.replace(r#""text":"""#, r#""text":"a""#);
+    assert_ne!(early, BLOCK);
+    for said in [&[START, BLOCK, &text("a")][..], &[START, &early], &[START, call, BLOCK_STOP], &[&whole]] {
+        let events = [said, &[&again]].concat();
+        assert_eq!(
+            malformed(MESSAGES, &events),
+            "a second message after words or a whole tool call of the first"
+        );
+    }
+}
+
+#[test]
+fn content_that_comes_with_the_start_of_a_message_counts() {
+    let start = START.replace(
+        r#""content":[]"#,
+        r#""content":[{"type":"thinking","thinking":"Hm"},{"type":"text","text":"He"},{"type":"tool_use","id":"t1","name":"f","input":{"a":1}}]"#,
     );
-    assert_eq!((played.turn.text(), played.turn.id.as_deref(), played.opened), ("ab", Some("m1"), 1));
-    assert_eq!(played.last(), Progress::Marked);
+    let block = BLOCK.replace(r#""index":0"#, r#""index":3"#);
+    let played = play(MESSAGES, &[&start, &block, &delta(3, r#"{"type":"text_delta","text":"y"}"#)]);
+    assert_eq!((&*played.turn.choices[0].reasoning, played.turn.text()), ("Hm", "Hey"));
+    assert_eq!(played.calls(), [["t1", "f", r#"{"a":1}"#]]);
 }
 
 #[test]
@@ -243,10 +268,10 @@ fn empty_arguments_in_any_spelling_stand_only_if_no_piece_follows() {
 }
 
 #[test]
-fn a_call_that_has_not_stopped_gets_no_empty_arguments() {
+fn a_call_that_has_not_stopped_is_not_whole() {
     let call = r#"{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t1","name":"f","input":{}}}"#;
     let cut = play(MESSAGES, &[START, call, &end("tool_use"), STOP]);
-    assert_eq!((cut.calls(), cut.last()), (vec![["t1", "f", ""]], Progress::Ended));
+    assert_eq!((cut.calls(), cut.last()), (vec![["t1", "f", "{"]], Progress::Ended));
     let stopped = play(MESSAGES, &[START, call, BLOCK_STOP, &end("tool_use"), STOP]);
     assert_eq!(stopped.calls(), [["t1", "f", "{}"]]);
 }

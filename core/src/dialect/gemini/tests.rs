@@ -111,14 +111,10 @@ fn thoughts_and_function_calls() {
             &parts(
                 r#"{"functionCall":{"name":"f","args":{"a":"\n"}}},{"functionCall":{"id":"c2","name":"f"}}"#,
             ),
-            // Streamed arguments: the path pieces are not JSON and have no name.
-            &parts(
-                r#"{"functionCall":{"name":"g","willContinue":true}},{"functionCall":{"partialArgs":[{"jsonPath":"$.a"}]}}"#,
-            ),
         ],
     );
     assert_eq!((&*played.turn.choices[0].reasoning, played.turn.text()), ("Hm", "Hi"));
-    assert_eq!(played.calls(), [["", "f", r#"{"a":"\n"}"#], ["c2", "f", ""], ["", "g", ""]]);
+    assert_eq!(played.calls(), [["", "f", r#"{"a":"\n"}"#], ["c2", "f", ""]]);
 }
 
 #[test]
@@ -158,10 +154,62 @@ fn null_equals_absent() {
     assert_eq!((played.turn.text(), played.errors.len(), played.last()), ("", 0, Progress::Open));
 }
 
+/// The form of Vertex AI's `streamFunctionCallArguments`
 #[test]
-fn arguments_that_are_streamed_by_path_pass_as_they_came() {
+fn arguments_that_are_streamed_by_path_are_put_together() {
     let call = parts(r#"{"functionCall":{"id":"t","name":"f","willContinue":true}}"#);
-    let piece = parts(r#"{"functionCall":{"partialArgs":[{"jsonPath":"$.a","stringValue":"x"}]}}"#);
-    let played = play(GEMINI, &[&call, &piece]);
-    assert_eq!((played.calls(), played.unknown), (vec![["t", "f", ""]], 1));
+    let pieces = [
+        r#"{"functionCall":{"partialArgs":[{"jsonPath":"$.city","stringValue":"New ","willContinue":true}],"willContinue":true}}"#,
+        r#"{"functionCall":{"partialArgs":[{"jsonPath":"$.city","stringValue":"Delhi"},{"jsonPath":"$.days[0]","numberValue":3}],"willContinue":true}}"#,
+        r#"{"functionCall":{}}"#,
+    ]
+    .map(parts);
+    let end = parts("{\"text\":\"\"}").replace("]}}]}", "]},\"finishReason\":\"STOP\"}]}");
+    let [first, second, last] = &pieces;
+    let played = play(GEMINI, &[&call, first, second, last, &end]);
+    assert_eq!(played.calls(), [["t", "f", r#"{"city":"New Delhi","days":[3]}"#]]);
+    assert_eq!((played.unknown, played.ending()), (0, Ending::Completed));
+
+    let cut = play(GEMINI, &[&call, first, &end]);
+    assert_eq!(cut.calls(), [["t", "f", r#"{"city":"New ""#]]);
+    let another = parts(r#"{"functionCall":{"name":"g","args":{"a":1}}}"#);
+    let followed = play(GEMINI, &[&call, &another, &end]);
+    assert_eq!(followed.calls(), [["t", "f", "{"], ["", "g", r#"{"a":1}"#]]);
+
+    let stray =
+        parts(r#"{"functionCall":{"partialArgs":[{"jsonPath":"$a","boolValue":true}],"willContinue":true}}"#);
+    let broken = play(GEMINI, &[&call, &stray, last, &end]);
+    assert_eq!((broken.calls(), broken.unknown), (vec![["t", "f", "{"]], 1));
+    let nobodys = play(GEMINI, &[first]);
+    assert_eq!((nobodys.calls().len(), nobodys.unknown), (0, 1));
+    let at_once = parts(
+        r#"{"functionCall":{"name":"f","args":{"a":1},"partialArgs":[{"jsonPath":"$.b","boolValue":true}]}}"#,
+    );
+    assert_eq!(play(GEMINI, &[&at_once]).calls(), [["", "f", r#"{"a":1,"b":true}"#]]);
+}
+
+#[test]
+fn parts_that_are_no_text_pass_as_they_came() {
+    for part in [
+        r#"{"inlineData":{"mimeType":"image/png","data":"eA=="}}"#,
+        r#"{"fileData":{"fileUri":"u"}}"#,
+        r#"{"executableCode":{"language":"PYTHON","code":"1"}}"#,
+        r#"{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1"}}"#,
+        r#"{"shiny":1}"#,
+    ] {
+        let played = play(GEMINI, &[&parts(&format!(r#"{{"text":"Hi"}},{part},{part}"#))]);
+        assert_eq!((played.turn.text(), played.unknown), ("Hi", 1), "{part}");
+    }
+    let signed = parts(r#"{"text":"","thoughtSignature":"s"},{"thoughtSignature":"s"}"#);
+    assert_eq!(play(GEMINI, &[&signed]).unknown, 0);
+}
+
+#[test]
+fn a_block_reason_that_nobody_set_blocks_nothing() {
+    let unset = content("Hi").replace(
+        "{\"candidates\"",
+        r#"{"promptFeedback":{"blockReason":"BLOCK_REASON_UNSPECIFIED"},"candidates""#,
+    );
+    let played = play(GEMINI, &[&unset]);
+    assert_eq!((played.turn.text(), played.blocked), ("Hi", None));
 }

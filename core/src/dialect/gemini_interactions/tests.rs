@@ -140,13 +140,52 @@ fn tool_calls_of_the_caller_and_of_google() {
             ["b", "f", "{}"],
             ["c", "f", r#"{"y":[2]}"#],
             ["d", "google_search", r#"{"queries":["q"]}"#],
-            ["e", "g", "{}"],
+            // Nothing says that it stopped.
+            ["e", "g", "{"],
         ]
     );
     let kinds: Vec<_> = played.turn.choices[0].tool_calls.iter().map(|call| call.kind).collect();
     let (function, server) = (ToolKind::Function, ToolKind::Server);
     assert_eq!(kinds, [function, function, function, server, server]);
     assert_eq!((played.unknown, played.ending()), (1, Ending::Completed));
+}
+
+#[test]
+fn steps_that_only_the_whole_interaction_has_are_taken_once() {
+    let whole = |steps: &str| {
+        format!(
+            r#"{{"event_type":"interaction.completed","interaction":{{"id":"i1","status":"requires_action","steps":[{steps}]}}}}"#
+        )
+    };
+    let said = r#"{"type":"user_input","content":[{"type":"text","text":"?"}]},{"type":"thought","summary":[{"text":"Hm"}]},
+        {"type":"model_output","content":[{"type":"text","text":"Hi"}]},{"type":"function_call","id":"a","name":"f","arguments":{"x":1}}"#;
+    let thought = start(1, r#"{"type":"thought"}"#);
+    let summary = delta(1, r#"{"type":"thought_summary","content":{"type":"text","text":"Hm"}}"#);
+    let output = start(2, r#"{"type":"model_output"}"#);
+    let text = delta(2, r#"{"type":"text","text":"Hi"}"#);
+    let call = start(3, r#"{"type":"function_call","id":"a","name":"f","arguments":{}}"#);
+    let arguments = delta(3, r#"{"type":"arguments_delta","arguments":"{\"x\":1}"}"#);
+    let events = [CREATED, &thought, &summary, &output, &text, &call, &arguments];
+    for count in 1..=events.len() {
+        let end = whole(said);
+        let played = play(INTERACTIONS, &[&events[..count], &[&*end]].concat());
+        assert_eq!((&*played.turn.choices[0].reasoning, played.turn.text()), ("Hm", "Hi"), "{count}");
+        assert_eq!(played.calls(), [["a", "f", r#"{"x":1}"#]], "{count}");
+        assert_eq!((played.unknown, played.ending()), (1, Ending::Completed), "{count}");
+    }
+}
+
+#[test]
+fn a_call_that_has_not_stopped_is_not_whole() {
+    for arguments in ["{}", "null"] {
+        let step = format!(r#"{{"type":"function_call","id":"a","name":"f","arguments":{arguments}}}"#);
+        let call = start(0, &step);
+        let cut = play(INTERACTIONS, &[CREATED, &call, &completed("requires_action")]);
+        assert_eq!(cut.calls(), [["a", "f", "{"]], "{arguments}");
+    }
+    let call = start(0, r#"{"type":"function_call","id":"a","name":"f","arguments":{}}"#);
+    let stopped = play(INTERACTIONS, &[CREATED, &call, &stop(0), &completed("requires_action")]);
+    assert_eq!(stopped.calls(), [["a", "f", "{}"]]);
 }
 
 #[test]
@@ -202,7 +241,7 @@ fn citations_pictures_and_results_pass_as_they_came() {
     let cited = r#"{"status":"completed","steps":[{"type":"user_input","content":[{"text":"?"}]},
         {"type":"model_output","content":[{"type":"text","text":"Hi","annotations":[1]},{"type":"image"}]}]}"#;
     let whole = play_unary(INTERACTIONS, cited);
-    assert_eq!((whole.turn.text(), whole.unknown), ("Hi", 2));
+    assert_eq!((whole.turn.text(), whole.unknown), ("Hi", 1));
 }
 
 #[test]

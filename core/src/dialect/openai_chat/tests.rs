@@ -1,3 +1,4 @@
+mod oddities;
 mod whole_messages;
 
 use super::super::Dialect::{OpenAiChat as CHAT, OpenAiCompletions as COMPLETIONS};
@@ -70,7 +71,7 @@ fn a_whole_body_gives_what_its_stream_would() {
     assert_eq!(played.calls(), [["t1", "f", r#"{"a":1}"#], ["t2", "g", "free text"]]);
     let calls = &played.turn.choices[0].tool_calls;
     assert_eq!((calls[0].kind, calls[1].kind), (ToolKind::Function, ToolKind::Custom));
-    assert!(calls[1].is_complete());
+    assert!(calls[1].looks_whole());
     assert_eq!((&*played.turn.choices[0].reasoning, &*played.turn.choices[1].refusal), ("Hm", "No."));
     assert_eq!((played.turn.id.as_deref(), played.turn.model.as_deref()), (Some("c1"), Some("m")));
     assert_eq!((played.opened, played.tokens()), (2, COUNTED));
@@ -429,7 +430,7 @@ fn i01_arguments_are_joined_as_they_came() {
         ],
     );
     assert_eq!(played.calls(), [["t1", "f", r#"{"city":"S\u00e3o \ud83c\udf0d"}"#]]);
-    assert!(played.turn.choices[0].tool_calls[0].is_complete());
+    assert!(played.turn.choices[0].tool_calls[0].looks_whole());
     assert_eq!(played.ending(), Ending::Completed);
 }
 
@@ -487,10 +488,10 @@ fn i07_a_cut_call_is_never_ready_to_run() {
     );
     let cut = play(CHAT, &[&call, &finish("length"), DONE]);
     assert_eq!(cut.ending(), incomplete("length"));
-    assert!(!cut.turn.choices[0].tool_calls[0].is_complete());
+    assert!(!cut.turn.choices[0].tool_calls[0].looks_whole());
     let claimed = play(CHAT, &[&call, &finish("tool_calls"), DONE]);
     assert_eq!(claimed.ending(), Ending::Completed);
-    assert!(!claimed.turn.choices[0].tool_calls[0].is_complete());
+    assert!(!claimed.turn.choices[0].tool_calls[0].looks_whole());
     assert_eq!(play(CHAT, &[&call, DONE]).ending(), Ending::Truncated);
 }
 

@@ -5,8 +5,7 @@ use serde_json::value::RawValue;
 
 use super::{ItemKind, PartKind, WholePart};
 use crate::dialect::Malformed;
-use crate::dialect::few::Few;
-use crate::dialect::json::{self, JsonStr};
+use crate::dialect::json::{self, JsonStr, Member};
 use crate::outcome::ToolKind;
 
 #[derive(Deserialize)]
@@ -33,7 +32,7 @@ pub(super) struct Event<'a> {
     pub(super) error: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub(super) struct Response<'a> {
     #[serde(borrow, default)]
     pub(super) id: JsonStr<'a>,
@@ -41,7 +40,8 @@ pub(super) struct Response<'a> {
     pub(super) model: JsonStr<'a>,
     #[serde(default)]
     pub(super) status: JsonStr<'a>,
-    pub(super) incomplete_details: Option<IncompleteDetails<'a>>,
+    #[serde(default)]
+    pub(super) incomplete_details: Member<IncompleteDetails<'a>>,
     pub(super) output: Option<&'a RawValue>,
     pub(super) usage: Option<&'a RawValue>,
     pub(super) error: Option<&'a RawValue>,
@@ -53,7 +53,7 @@ pub(super) struct IncompleteDetails<'a> {
     pub(super) reason: JsonStr<'a>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub(super) struct Output<'a> {
     #[serde(borrow, default, rename = "type")]
     pub(super) kind: JsonStr<'a>,
@@ -65,12 +65,11 @@ pub(super) struct Output<'a> {
     pub(super) name: JsonStr<'a>,
     pub(super) arguments: Option<&'a RawValue>,
     pub(super) input: Option<&'a RawValue>,
-    #[serde(default)]
-    pub(super) summary: Few<Part<'a>>,
+    pub(super) summary: Option<&'a RawValue>,
     pub(super) content: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub(super) struct Part<'a> {
     #[serde(borrow, default)]
     pub(super) text: JsonStr<'a>,
@@ -80,7 +79,7 @@ pub(super) struct Part<'a> {
 
 impl Event<'_> {
     pub(super) fn output_index(&self) -> Option<u32> {
-        self.output_index.number().and_then(|index| u32::try_from(index).ok())
+        self.output_index.index()
     }
 
     pub(super) fn part_index(&self, kind: PartKind) -> u32 {
@@ -106,8 +105,8 @@ impl<'a> Output<'a> {
     pub(super) fn parts(&self, kind: ItemKind) -> Result<Vec<WholePart<'a>>, Malformed> {
         let mut parts = Vec::new();
         if kind == ItemKind::Reasoning {
-            for (position, part) in self.summary.iter().enumerate() {
-                parts.push(WholePart::new(PartKind::Summary, position, part.text));
+            for (position, part) in json::parts::<Part<'_>>(self.summary)?.iter().enumerate() {
+                parts.push(WholePart::new(PartKind::Summary, position, part.text)?);
             }
         }
         let text = match kind {
@@ -115,22 +114,19 @@ impl<'a> Output<'a> {
             ItemKind::Reasoning => PartKind::Reasoning,
             ItemKind::Call(_) => return Ok(parts),
         };
-        for (position, part) in self.content()?.iter().enumerate() {
-            parts.push(WholePart::new(text, position, part.text));
+        for (position, part) in json::parts::<Part<'_>>(self.content)?.iter().enumerate() {
+            parts.push(WholePart::new(text, position, part.text)?);
             if kind == ItemKind::Message {
-                parts.push(WholePart::new(PartKind::Refusal, position, part.refusal));
+                parts.push(WholePart::new(PartKind::Refusal, position, part.refusal)?);
             }
         }
         parts.retain(|part| !part.text.is_empty());
         Ok(parts)
     }
+}
 
-    pub(super) fn content(&self) -> Result<Few<Part<'a>>, Malformed> {
-        match self.content {
-            Some(raw) if raw.get().starts_with('[') => json::read(raw.get()),
-            // Compatible servers give a message as plain text.
-            Some(raw) => Ok(Few::from(Part { text: JsonStr::from_raw(raw), refusal: JsonStr::default() })),
-            None => Ok(Few::default()),
-        }
+impl<'a> From<JsonStr<'a>> for Part<'a> {
+    fn from(text: JsonStr<'a>) -> Self {
+        Self { text, ..Self::default() }
     }
 }

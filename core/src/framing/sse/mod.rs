@@ -124,15 +124,15 @@ impl Framer {
     /// What the end of the body leaves unterminated, as if its blank line had come
     ///
     /// The standard drops it, and so must a caller unless the body ended properly and the data is
-    /// whole (rule STR-9). Ids and reconnection times do not count here. An `error` line comes
-    /// before the event it stands in, as a tail of its own; `None` once nothing is left. All its
+    /// whole (rule STR-9). Ids and reconnection times do not count here. An `error` line or a bare one
+    /// comes before the event it stands in, as a tail of its own; `None` once nothing is left. All its
     /// pieces are [`Located::Kept`].
     pub fn tail(&mut self) -> Option<Event> {
         self.end_loan();
         let line = Located::Kept { start: self.line_start(), end: self.kept.len() };
         let (field, value_at) = split_line(self.bytes(&[], line));
         let error = match field {
-            LineField::Data | LineField::Event | LineField::Error => {
+            LineField::Data | LineField::Event | LineField::Error | LineField::Bare => {
                 self.take_field(&[], line, field, value_at)
             }
             LineField::Id | LineField::Retry | LineField::Comment | LineField::Unknown => None,
@@ -217,7 +217,7 @@ impl Framer {
         Ok(self.take_field(input, line, field, value_at))
     }
 
-    /// Takes in the field of a line; an event comes of an `error` line alone
+    /// Takes in the field of a line; an event comes of an `error` line and of a bare one alone
     fn take_field(
         &mut self,
         input: &[u8],
@@ -240,10 +240,11 @@ impl Framer {
                     self.retry = Some(retry);
                 }
             }
-            LineField::Error => {
+            LineField::Error | LineField::Bare => {
                 self.settle(input);
                 self.lent = true;
-                return Some(Event { data: value, name: None, field: Field::Error });
+                let field = if matches!(field, LineField::Bare) { Field::Bare } else { Field::Error };
+                return Some(Event { data: value, name: None, field });
             }
             LineField::Comment | LineField::Unknown => {}
         }
@@ -379,6 +380,7 @@ enum LineField {
     Id,
     Retry,
     Error,
+    Bare,
     Comment,
     Unknown,
 }
@@ -433,6 +435,8 @@ fn split_line(line: &[u8]) -> (LineField, usize) {
         [b'r', b'e', b't', b'r', b'y', ..] => (LineField::Retry, 5),
         [b'e', b'r', b'r', b'o', b'r', ..] => (LineField::Error, 5),
         [b':', ..] => (LineField::Comment, 0),
+        // The line itself is the value.
+        [b'{', ..] => return (LineField::Bare, 0),
         _ => (LineField::Unknown, 0),
     };
     match (line.get(colon), line.get(colon + 1)) {

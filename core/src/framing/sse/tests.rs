@@ -9,6 +9,7 @@ fn seen(framer: &Framer, input: &[u8], event: Event) -> Seen {
     let text = |located| String::from_utf8(framer.bytes(input, located).to_vec()).unwrap();
     let name = match (event.field, event.name) {
         (Field::Error, _) => "(error)".to_owned(),
+        (Field::Bare, _) => "(bare)".to_owned(),
         (Field::Data, None) => "message".to_owned(),
         (Field::Data, Some(name)) => text(name),
     };
@@ -231,6 +232,14 @@ fn h06_an_error_line_is_seen_and_changes_nothing_else() {
 }
 
 #[test]
+fn a_bare_line_of_json_is_seen_and_changes_nothing_else() {
+    let body = b"data: 1\nevent: x\n{\"error\": 1}\ndata: 2\n\n [\nx{\n";
+    let expected = [("(bare)", "{\"error\": 1}"), ("x", "1\n2")];
+    let seen = events(body);
+    assert_eq!(seen.iter().map(|(name, data, _)| (&**name, &**data)).collect::<Vec<_>>(), expected);
+}
+
+#[test]
 fn the_tail_is_what_the_blank_line_would_have_ended() {
     for (body, tail) in [
         (&b"data: a\n\n"[..], None),
@@ -246,6 +255,7 @@ fn the_tail_is_what_the_blank_line_would_have_ended() {
         (b"data: a\nid: 9\nretry: 10", Some(("message", "a"))),
         (b"data: a\n: pi", Some(("message", "a"))),
         (b"error: {}", Some(("(error)", "{}"))),
+        (b"{\"a\": 1}", Some(("(bare)", "{\"a\": 1}"))),
     ] {
         let bytes: Vec<&[u8]> = body.chunks(1).collect();
         for reads in [&[body][..], &bytes] {

@@ -1,0 +1,42 @@
+//! The settings in force: those of a file, over them those of the environment.
+//!
+//! What the command line says goes with the calls themselves, and so before both.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use steadfast::config::{CONFIG_FILE_VARIABLE, Origin, Overrides, RequestConfig};
+
+use crate::input::read_all;
+use crate::usage::UsageError;
+
+/// The most bytes of a settings file, many times what all settings take: 1 MiB
+const MAX_FILE_BYTES: usize = 1 << 20;
+
+/// The settings file: the one given, else the one that the environment names
+pub(crate) fn config_file(given: Option<&Path>) -> Option<PathBuf> {
+    let named = || std::env::var_os(CONFIG_FILE_VARIABLE).filter(|name| !name.is_empty()).map(PathBuf::from);
+    given.map(Path::to_owned).or_else(named)
+}
+
+/// Makes the settings of the file and of the environment the default of the process
+pub(crate) fn take_effect(
+    config_file: Option<&Path>,
+    environment: impl Iterator<Item = (OsString, OsString)>,
+) -> Result<(), UsageError> {
+    let of_file = config_file.map_or(Ok(Overrides::new()), read)?;
+    let of_environment = Overrides::from_environment(environment)?;
+    RequestConfig::set_default_overrides_from(Origin::File, &of_file)?;
+    RequestConfig::set_default_overrides_from(Origin::Environment, &of_environment)?;
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<Overrides, UsageError> {
+    let name = || path.display().to_string();
+    let unreadable = |error: String| UsageError::Unreadable { path: name(), error };
+    let bytes = File::open(path).and_then(|file| read_all(file, MAX_FILE_BYTES));
+    let bytes = bytes.map_err(|error| unreadable(error.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|_| unreadable("not UTF-8".to_owned()))?;
+    Overrides::from_toml(&text).map_err(|error| UsageError::ConfigFile { path: name(), error })
+}

@@ -1,0 +1,76 @@
+//! Where the driver of a call, and its consumer, are.
+
+use steadfast::call::{AttemptId, Item, State};
+use steadfast::time::Instant;
+
+use super::plan::{Cancel, Client, Plan};
+use super::wire::Asked;
+
+/// The driver of one call
+pub(crate) struct Driver<'p> {
+    pub(crate) plan: &'p Plan,
+    pub(crate) number: usize,
+    pub(crate) client: &'p Client,
+    pub(crate) now: Instant,
+    pub(crate) began: Instant,
+    pub(crate) state: State,
+    pub(crate) events: u32,
+    pub(crate) jumps: u32,
+    pub(crate) items: u32,
+    /// Places at which a drain could be dropped, so far
+    pub(crate) points: u32,
+    pub(crate) away_until: Option<Instant>,
+    pub(crate) cancelled: bool,
+    pub(crate) failed: bool,
+    /// A connection that was closed, to be spoken of once more
+    pub(crate) closed: Option<AttemptId>,
+    /// Bytes of the request, head and body
+    pub(crate) whole: u64,
+}
+
+impl Driver<'_> {
+    pub(crate) fn cancel_at(&self) -> Option<Instant> {
+        match self.client.cancel {
+            Cancel::After(after) if !self.cancelled => Some(self.began + after),
+            Cancel::After(_) | Cancel::AtEvent(_) | Cancel::Never => None,
+        }
+    }
+
+    pub(crate) fn cancel_due(&self) -> bool {
+        !self.cancelled
+            && match self.client.cancel {
+                Cancel::Never => false,
+                Cancel::After(after) => self.began + after <= self.now,
+                Cancel::AtEvent(event) => self.events >= event,
+            }
+    }
+
+    /// Whether the drain is dropped at this place
+    pub(crate) fn drops(&mut self) -> bool {
+        self.points = (self.points + 1) % u32::BITS;
+        self.client.drops & (1 << self.points) != 0
+    }
+
+    /// The consumer takes an item, and may be away after it
+    pub(crate) fn took(&mut self, _: &Item<'_>) {
+        self.items += 1;
+        if let Some((every, pause)) = self.client.away
+            && self.items.is_multiple_of(every.max(1))
+            && !pause.is_zero()
+        {
+            self.away_until = Some(self.now + pause);
+        }
+    }
+
+    pub(crate) fn asked(&self) -> Asked<'_> {
+        let call = &self.plan.calls[self.number];
+        Asked {
+            dialect: call.dialect,
+            shape: call.shape,
+            config: &self.plan.config,
+            unix_seconds: self.plan.unix_seconds,
+            instance: 0,
+            facts: true,
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Random runs: plans drawn from a seed, played in virtual time, and checked at every step.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `choices` | [`Choices`]: the numbers that a plan is drawn from |
+//! | `plan`, `draw` | [`Plan`]: calls in a row, and what their servers do; how it is drawn |
+//! | `wire`, `speech` | what a server sends, and what each byte of it makes known |
+//! | `server` | the servers of a run, and the connections that calls leave |
+//! | `truth` | what the rules make of all that |
+//! | `world`, `driver`, `requests` | the driver and the consumer, and what they ask for |
+//! | `invariants` | [`Invariant`]: what holds of every call |
+//! | `watch`, `waits`, `settled` | the checks: of commands and items, of waits, of the outcome |
+//! | `coverage`, `met` | [`Coverage`]: which faults and transitions were met |
+//! | `log` | [`Digest`]: a number for all steps |
+//! | `runner` | [`Simulator`]: many runs, and one of them told |
+//! | `shrink` | [`shrink()`]: shorter tapes that fail as well |
+//! | `strategy` | `plans()`: the same for proptest, with the feature `proptest` |
+
+mod choices;
+mod coverage;
+mod draw;
+mod driver;
+mod invariants;
+mod log;
+mod met;
+mod plan;
+mod requests;
+mod runner;
+mod server;
+mod settled;
+mod shrink;
+mod speech;
+#[cfg(feature = "proptest")]
+mod strategy;
+mod truth;
+mod waits;
+mod watch;
+mod wire;
+mod world;
+
+pub use choices::Choices;
+pub use coverage::{Coverage, Fault};
+pub use draw::MAX_CALLS;
+pub use invariants::{Invariant, Violation};
+pub use log::Digest;
+pub use plan::{
+    CallPlan, Cancel, Client, Connect, ContentType, Cut, End, Exchange, Framing, Head, Piece, Plan, Problem,
+    RetryAfter,
+};
+pub use runner::{Failure, Played, Simulator, Totals};
+pub use shrink::{MAX_TRIES, shrink};
+#[cfg(feature = "proptest")]
+pub use strategy::{MAX_TAPE, plans};
+pub use world::MAX_EVENTS_PER_CALL;

@@ -1,0 +1,587 @@
+//! A run: its calls, one after the other, in virtual time.
+
+use std::time::Duration;
+
+use steadfast::call::{AttemptId, Call, Command, Env, Fact, State, Timer};
+use steadfast::machine::{Drain, Event, FailureKind, Machine, ProxyRefusal, Stage, Step, Wait};
+use steadfast::outcome::Outcome;
+use steadfast::time::Instant;
+
+use super::coverage::{Coverage, Fault, Paths};
+use super::driver::Driver;
+use super::invariants::{Invariant, Violation};
+use super::log::Log;
+use super::met::{head_met, met};
+use super::plan::{Cancel, End, Plan};
+use super::requests::Requests;
+use super::server::{Arrival, Link, Server, reset};
+use super::watch::{Told, Watch};
+use super::wire::{Wire, parsed_head};
+
+/// The most events of one call; more means that it does not come to an end
+pub const MAX_EVENTS_PER_CALL: u32 = 20_000;
+
+/// Plays plans, in memory that is used again
+pub(crate) struct World {
+    server: Server,
+    watch: Watch,
+    paths: Paths,
+    requests: Requests,
+    commands: Vec<Command>,
+    pub(crate) coverage: Coverage,
+    pub(crate) log: Log,
+    /// Steps that machines took
+    pub(crate) steps: u64,
+    pub(crate) calls: u64,
+    /// The outcomes of all calls, where they are wanted
+    pub(crate) outcomes: Option<Vec<Outcome>>,
+}
+
+enum Stop {
+    /// The drain was dropped before its end
+    Held,
+    Wait(Wait<Call>),
+    Done,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self {
+            server: Server::default(),
+            watch: Watch::new(),
+            paths: Paths::new(),
+            requests: Requests::default(),
+            commands: Vec::new(),
+            coverage: Coverage::default(),
+            log: Log::default(),
+            steps: 0,
+            calls: 0,
+            outcomes: None,
+        }
+    }
+
+    /// Plays all calls of `plan`; returns how much time that took in the world
+    pub(crate) fn play(&mut self, plan: &Plan) -> Result<Duration, Violation> {
+        let mut now = Instant::ORIGIN;
+        self.server.clear();
+        self.commands.clear();
+        for number in 0..plan.calls.len() {
+            now = now + plan.calls[number].idle;
+            now = self.call(plan, number, now)?;
+        }
+        Ok(now.since_origin())
+    }
+
+    fn call(&mut self, plan: &Plan, number: usize, began: Instant) -> Result<Instant, Violation> {
+        let (request, whole) = self.requests.get(&plan.calls[number]);
+        let env = Env {
+            seed: plan.seed.wrapping_add(number as u64),
+            unix_at_origin: Duration::from_secs(plan.unix_seconds),
+        };
+        let mut call = Call::new(request, plan.config, env, began);
+        self.watch.begin(plan, number, began);
+        self.calls += 1;
+        let mut driver = Driver {
+            plan,
+            number,
+            client: &plan.calls[number].client,
+            now: began,
+            began,
+            state: State::Idle,
+            events: 0,
+            jumps: 0,
+            items: 0,
+            points: 0,
+            away_until: None,
+            cancelled: false,
+            failed: false,
+            closed: None,
+            whole,
+        };
+        self.drive(&mut driver, &mut call)?;
+        self.after_the_end(&mut driver, &mut call)?;
+        Ok(driver.now)
+    }
+
+    fn drive(&mut self, driver: &mut Driver<'_>, call: &mut Call) -> Result<(), Violation> {
+        let mut stop = if driver.client.cancel == Cancel::AtEvent(0) {
+            driver.cancelled = true;
+            self.coverage.fault(Fault::CancelAtEvent);
+            self.tell(driver, call, Told::Cancel, Event::Cancel)?
+        } else {
+            self.tell(driver, call, Told::Start, Event::Start)?
+        };
+        let mut looked: Option<Timer> = None;
+        while driver.events < MAX_EVENTS_PER_CALL {
+            if matches!(stop, Stop::Done) {
+                return Ok(());
+            }
+            driver.events += 1;
+            let client = driver.client;
+            if let Some((at, pause)) = client.suspended
+                && driver.events == at
+            {
+                self.coverage.fault(Fault::Suspended);
+                driver.now = driver.now + pause;
+            }
+            if driver.cancel_due() {
+                driver.cancelled = true;
+                let by_time = matches!(client.cancel, Cancel::After(_));
+                self.coverage.fault(if by_time { Fault::CancelAfter } else { Fault::CancelAtEvent });
+                stop = self.tell(driver, call, Told::Cancel, Event::Cancel)?;
+                continue;
+            }
+            if client.fails_at > 0 && driver.items >= client.fails_at && !driver.failed {
+                driver.failed = true;
+                self.coverage.fault(Fault::ConsumerFails);
+                let event = Event::Fact(Fact::ConsumerFailed("no"));
+                stop = self.tell(driver, call, Told::ConsumerFailed, event)?;
+                continue;
+            }
+            let away = driver.away_until.filter(|until| *until > driver.now);
+            if away.is_none() {
+                driver.away_until = None;
+            }
+            let wait = match stop {
+                Stop::Done => return Ok(()),
+                Stop::Held => {
+                    match away {
+                        Some(until) => self.jump(driver, [Some(until), None, driver.cancel_at()])?,
+                        None => stop = self.resume(driver, call)?,
+                    }
+                    continue;
+                }
+                Stop::Wait(wait) => wait,
+            };
+            if let Some(id) = driver.closed.take_if(|_| client.stale) {
+                stop = self.tell_stale(driver, call, id)?;
+                continue;
+            }
+            let due = wait.deadline.filter(|(at, _)| *at <= driver.now).map(|(_, timer)| timer);
+            if due.is_none() {
+                looked = None;
+            }
+            if let (Some(until), true) = (away, wait.taken) {
+                if due.is_some() && client.watched {
+                    stop = self.elapsed(driver, call, due)?;
+                } else {
+                    let deadline = wait.deadline.map(|(at, _)| at).filter(|_| client.watched);
+                    self.jump(driver, [Some(until), deadline, driver.cancel_at()])?;
+                    stop = Stop::Wait(wait);
+                }
+                continue;
+            }
+            stop = if wait.taken {
+                self.tell(driver, call, Told::Taken, Event::Taken)?
+            } else if due.is_some() && looked == due {
+                looked = None;
+                self.elapsed(driver, call, due)?
+            } else if let Some(arrival) = self.look(driver, call, &wait) {
+                looked = due;
+                self.arrive(driver, call, arrival)?
+            } else if due.is_some() {
+                looked = None;
+                self.elapsed(driver, call, due)?
+            } else {
+                let reads = wait.io.is_some_and(|io| io.read);
+                let next = [wait.deadline.map(|(at, _)| at), self.server.next_at(reads), driver.cancel_at()];
+                if next.iter().all(Option::is_none) {
+                    // Without bounds, and with a peer that is mute, a call waits for ever, as it was told to.
+                    driver.cancelled = true;
+                    self.tell(driver, call, Told::Cancel, Event::Cancel)?
+                } else {
+                    self.jump(driver, next)?;
+                    Stop::Wait(wait)
+                }
+            };
+        }
+        Err(self.watch.violation(Invariant::Ends, format!("no end after {MAX_EVENTS_PER_CALL} events")))
+    }
+
+    /// Lets time pass until the earliest of these, and a little longer where the driver is late
+    fn jump(&mut self, driver: &mut Driver<'_>, next: [Option<Instant>; 3]) -> Result<(), Violation> {
+        let next = next.into_iter().flatten().min();
+        let Some(next) = next.filter(|next| *next > driver.now) else {
+            return Err(self.watch.violation(Invariant::Progress, format!("time stands still: {next:?}")));
+        };
+        if next - driver.now >= LONG {
+            self.coverage.fault(Fault::Pause);
+        }
+        driver.now = next;
+        driver.jumps += 1;
+        if let Some((every, by)) = driver.client.late
+            && driver.jumps.is_multiple_of(every.max(1))
+        {
+            self.coverage.fault(Fault::Late);
+            driver.now = driver.now + by;
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, driver: &Driver<'_>, call: &Call, wait: &Wait<Call>) -> Option<Arrival> {
+        let outgoing = match wait.io {
+            Some(io) if io.write => call.outgoing(io.link).iter().map(|part| part.len()).sum(),
+            _ => 0,
+        };
+        let reads = wait.io.is_some_and(|io| io.read);
+        let sizes = (driver.client.read_bytes, driver.client.write_bytes);
+        self.server.arrived(driver.now, driver.plan, reads, outgoing, sizes, self.watch.truth.fed)
+    }
+
+    /// Tells of what has come over the connection in use
+    fn arrive(
+        &mut self,
+        driver: &mut Driver<'_>,
+        call: &mut Call,
+        arrival: Arrival,
+    ) -> Result<Stop, Violation> {
+        let now = driver.now;
+        let Some(link) = &self.server.link else { return Ok(Stop::Held) };
+        let id = link.id;
+        let wire = &self.server.wire;
+        let truth = &mut self.watch.truth;
+        let coverage = &mut self.coverage;
+        let event = match arrival {
+            Arrival::Open => {
+                if now > link.asked_at() {
+                    coverage.fault(Fault::SlowConnect);
+                }
+                truth.place = super::truth::Place::Waiting;
+                truth.facts = link.facts;
+                Event::Connected(id)
+            }
+            Arrival::Reused => {
+                truth.place = super::truth::Place::Waiting;
+                truth.reused = true;
+                Event::Reused(id)
+            }
+            Arrival::NotOpen(failure) => {
+                coverage.fault(Fault::ConnectFails);
+                truth.not_connected(failure.stage);
+                truth.hopeless = matches!(
+                    failure.kind,
+                    FailureKind::Certificate | FailureKind::Proxy(ProxyRefusal::Status(403))
+                );
+                Event::Failed(id, failure)
+            }
+            Arrival::LeftOver => {
+                coverage.fault(Fault::UnaskedBytes);
+                if truth.reused && truth.sent == 0 {
+                    truth.unasked = true;
+                } else {
+                    truth.polluted = true;
+                    truth.received += Link::surplus().len() as u64;
+                }
+                return self.tell(driver, call, Told::Link, Event::Received(id, Link::surplus()));
+            }
+            Arrival::Bytes(count) => return self.bytes_came(driver, call, id, count),
+            Arrival::Head => {
+                coverage.fault(Fault::Facts);
+                truth.head_came(now);
+                self.watch.heard = true;
+                let exchange = &driver.plan.exchanges[link.exchange];
+                head_met(coverage, driver.plan, link.exchange);
+                let head = parsed_head(exchange, driver.asked());
+                return self.tell(driver, call, Told::Link, Event::Fact(Fact::Head(id, head)));
+            }
+            Arrival::BodyEnd => {
+                truth.message_ended(now, &wire.marks);
+                return self.tell(driver, call, Told::Link, Event::Fact(Fact::End(id)));
+            }
+            Arrival::Eof(ended) => {
+                coverage.fault(match (wire.end.1, ended) {
+                    (End::FinTwice, _) => Fault::FinTwice,
+                    (_, steadfast::machine::Ended::Clean) => Fault::Fin,
+                    _ => Fault::FinWithoutCloseNotify,
+                });
+                truth.eof(now, ended, &wire.marks, wire.is_whole, wire.body_start);
+                let twice = wire.end.1 == End::FinTwice;
+                let stop = self.tell(driver, call, Told::Link, Event::Eof(id, ended))?;
+                if !twice || !matches!(stop, Stop::Wait(_)) {
+                    return Ok(stop);
+                }
+                if self.watch.live != Some(id) {
+                    self.watch.stale += 1;
+                }
+                return self.tell(driver, call, Told::Nothing, Event::Eof(id, ended));
+            }
+            Arrival::Reset => {
+                coverage.fault(Fault::Reset);
+                truth.failed(now, &wire.marks);
+                Event::Failed(id, reset(Stage::Read))
+            }
+            Arrival::Took(bytes) => {
+                if (bytes as u64) < driver.whole {
+                    coverage.fault(Fault::ShortWrites);
+                }
+                truth.sent += bytes as u64;
+                self.watch.sent += bytes as u64;
+                Event::Sent(id, bytes)
+            }
+            Arrival::WriteBroke => {
+                coverage.fault(Fault::WriteBreaks);
+                truth.write_failed = true;
+                Event::Failed(id, reset(Stage::Write))
+            }
+        };
+        self.tell(driver, call, Told::Link, event)
+    }
+
+    /// Bytes of the wire: of HTTP, or of a body that the transport has parsed
+    fn bytes_came(
+        &mut self,
+        driver: &mut Driver<'_>,
+        call: &mut Call,
+        id: AttemptId,
+        count: u32,
+    ) -> Result<Stop, Violation> {
+        // Out of the way of the borrow, and back again.
+        let wire = std::mem::take(&mut self.server.wire);
+        let stop = self.bytes_of(driver, call, id, count, &wire);
+        self.server.wire = wire;
+        let stop = stop?;
+        self.act(driver)?;
+        Ok(stop)
+    }
+
+    fn bytes_of(
+        &mut self,
+        driver: &mut Driver<'_>,
+        call: &mut Call,
+        id: AttemptId,
+        count: u32,
+        wire: &Wire,
+    ) -> Result<Stop, Violation> {
+        let Self { watch, coverage, server, .. } = self;
+        let Some(link) = &server.link else { return Ok(Stop::Held) };
+        let truth = &mut watch.truth;
+        let from = truth.fed as usize;
+        let bytes = &wire.bytes[from..from + count as usize];
+        if truth.reused && truth.sent == 0 {
+            truth.unasked = true;
+            coverage.fault(Fault::UnaskedBytes);
+        } else {
+            if truth.sent < driver.whole && from == 0 {
+                coverage.fault(Fault::EarlyAnswer);
+            }
+            if count == 1 && driver.client.read_bytes > 0 {
+                coverage.fault(Fault::SplitReads);
+            }
+            truth.came(driver.now, count, &wire.marks, |mark| {
+                met(coverage, driver.plan, link.exchange, mark);
+            });
+        }
+        let event = if link.facts { Event::Fact(Fact::Body(id, bytes)) } else { Event::Received(id, bytes) };
+        self.feed(driver, call, Told::Link, event, wire)
+    }
+
+    /// Something of a connection that is closed, which changes nothing
+    fn tell_stale(
+        &mut self,
+        driver: &mut Driver<'_>,
+        call: &mut Call,
+        id: AttemptId,
+    ) -> Result<Stop, Violation> {
+        self.coverage.fault(Fault::StaleEvent);
+        self.watch.stale += 1;
+        let event = match driver.events % 4 {
+            0 => Event::Received(id, b"data: too late\n\n"),
+            1 => Event::Eof(id, steadfast::machine::Ended::Clean),
+            2 => Event::Failed(id, reset(Stage::Read)),
+            _ => Event::Sent(id, 1),
+        };
+        self.tell(driver, call, Told::Nothing, event)
+    }
+
+    /// Reports an expiry, which must change something or move the deadline on
+    fn elapsed(
+        &mut self,
+        driver: &mut Driver<'_>,
+        call: &mut Call,
+        timer: Option<Timer>,
+    ) -> Result<Stop, Violation> {
+        let before = (driver.state, self.watch.live);
+        let stop = self.tell(driver, call, Told::Elapsed(timer), Event::Elapsed)?;
+        if let Stop::Wait(after) = &stop {
+            let moved = after.deadline.is_none_or(|(at, _)| at > driver.now);
+            let changed = before != (driver.state, self.watch.live);
+            self.watch.ensure(moved || changed, Invariant::Progress, || {
+                format!("{timer:?} has come, and the call waits until {:?}", after.deadline)
+            })?;
+        }
+        Ok(stop)
+    }
+
+    fn tell(
+        &mut self,
+        driver: &mut Driver<'_>,
+        call: &mut Call,
+        told: Told,
+        event: Event<'_, Call>,
+    ) -> Result<Stop, Violation> {
+        let wire = std::mem::take(&mut self.server.wire);
+        let stop = self.feed(driver, call, told, event, &wire);
+        self.server.wire = wire;
+        let stop = stop?;
+        self.act(driver)?;
+        Ok(stop)
+    }
+
+    fn feed(
+        &mut self,
+        driver: &mut Driver<'_>,
+        call: &mut Call,
+        told: Told,
+        event: Event<'_, Call>,
+        wire: &Wire,
+    ) -> Result<Stop, Violation> {
+        self.watch.told(driver.now, told);
+        self.log.event(driver.now, &event);
+        let whole = driver.whole;
+        let drain = match call.handle(driver.now, event) {
+            Ok(drain) => drain,
+            Err(misuse) => return Err(self.watch.violation(Invariant::Contract, misuse.to_string())),
+        };
+        let stop =
+            if driver.drops() { drop_it(drain, self) } else { self.steps(driver, drain, wire, whole)? };
+        self.arrive_at(driver, call, wire, whole, stop)
+    }
+
+    fn resume(&mut self, driver: &mut Driver<'_>, call: &mut Call) -> Result<Stop, Violation> {
+        let wire = std::mem::take(&mut self.server.wire);
+        let whole = driver.whole;
+        let stop = self.steps(driver, call.drain(), &wire, whole);
+        let stop = stop.and_then(|stop| self.arrive_at(driver, call, &wire, whole, stop));
+        self.server.wire = wire;
+        let stop = stop?;
+        self.act(driver)?;
+        Ok(stop)
+    }
+
+    /// Takes steps until the call waits or ends, the consumer goes away, or the drain is dropped
+    fn steps(
+        &mut self,
+        driver: &mut Driver<'_>,
+        mut drain: Drain<'_, Call>,
+        wire: &Wire,
+        whole: u64,
+    ) -> Result<Stop, Violation> {
+        loop {
+            self.steps += 1;
+            match drain.next() {
+                Step::Do(command) => {
+                    self.log.command(&command);
+                    match &command {
+                        Command::Connect(id) => {
+                            let exchange = self.server.next_exchange(driver.plan);
+                            let instance = self.server.next_instance();
+                            self.watch.connects(*id, &driver.plan.exchanges[exchange], instance)?;
+                        }
+                        Command::Close(id, mode) => self.watch.closes(*id, mode, wire, whole)?,
+                    }
+                    self.commands.push(command);
+                }
+                Step::Deliver(item) => {
+                    self.log.item(&item);
+                    self.watch.delivers(&item)?;
+                    driver.took(&item);
+                    if driver.client.fails_at > 0 || (driver.away_until.is_some() && !driver.client.watched) {
+                        return Ok(Stop::Held);
+                    }
+                }
+                Step::Wait(wait) => {
+                    self.log.wait(&wait);
+                    return Ok(Stop::Wait(wait));
+                }
+                Step::Done(outcome) => {
+                    self.log.done(&outcome);
+                    driver.away_until = None;
+                    self.watch.settled(&outcome, wire)?;
+                    if let Some(outcomes) = &mut self.outcomes {
+                        outcomes.push(outcome);
+                    }
+                    return Ok(Stop::Done);
+                }
+            }
+            if driver.drops() {
+                return Ok(drop_it(drain, self));
+            }
+        }
+    }
+
+    /// After the steps: the state, and what the call waits for
+    fn arrive_at(
+        &mut self,
+        driver: &mut Driver<'_>,
+        call: &Call,
+        wire: &Wire,
+        whole: u64,
+        stop: Stop,
+    ) -> Result<Stop, Violation> {
+        let state = call.state();
+        if state != driver.state {
+            match self.paths.edge(driver.state, state) {
+                Some(edge) => self.coverage.transition(edge),
+                None => {
+                    self.watch.ensure(self.paths.can(driver.state, state), Invariant::Contract, || {
+                        format!("from {:?} there is no way to {state:?}", driver.state)
+                    })?
+                }
+            }
+            driver.state = state;
+        }
+        if let Stop::Wait(wait) = &stop {
+            if driver.away_until.is_some() {
+                self.coverage.fault(if driver.client.watched { Fault::Watched } else { Fault::Away });
+            }
+            self.watch.waits(wait, state, wire, whole)?;
+        } else if driver.away_until.is_some() {
+            self.coverage.fault(Fault::Away);
+        }
+        Ok(stop)
+    }
+
+    /// Does what was asked for
+    fn act(&mut self, driver: &mut Driver<'_>) -> Result<(), Violation> {
+        let Self { commands, server, watch, coverage, .. } = self;
+        for command in commands.drain(..) {
+            match command {
+                Command::Connect(id) => {
+                    server.connect(id, driver.now, driver.plan, driver.number, coverage);
+                }
+                Command::Close(id, mode) => {
+                    driver.closed = Some(id);
+                    let is_clean = server.close(driver.now, mode, watch.fed_at_close, coverage);
+                    watch.ensure(is_clean, Invariant::Stranger, || {
+                        format!("{id:?} may be used again, though its message has not ended")
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whatever is still told, nothing comes of it
+    fn after_the_end(&mut self, driver: &mut Driver<'_>, call: &mut Call) -> Result<(), Violation> {
+        let id = driver.closed.take();
+        let event = match (driver.events % 4, id) {
+            (0, Some(id)) => Event::Received(id, b"HTTP/1.1 200 So\r\n\r\n"),
+            (1, Some(id)) => Event::Failed(id, reset(Stage::Write)),
+            (2, _) => Event::Elapsed,
+            (3, _) => Event::Taken,
+            _ => Event::Cancel,
+        };
+        let stop = self.tell(driver, call, Told::Nothing, event)?;
+        let stop = if matches!(stop, Stop::Held) { self.resume(driver, call)? } else { stop };
+        self.watch.ensure(!matches!(stop, Stop::Done), Invariant::DoneOnce, || "done again".to_owned())
+    }
+}
+
+/// A silence that a person would notice
+const LONG: Duration = Duration::from_millis(100);
+
+fn drop_it(drain: Drain<'_, Call>, world: &mut World) -> Stop {
+    drop(drain);
+    world.coverage.fault(Fault::DroppedDrain);
+    Stop::Held
+}
