@@ -14,7 +14,8 @@
 //! | [`dialect()`] | any split: the same call; the deltas are the turn; framings and shapes agree |
 //! | [`retry_after()`] | numbers as written; dates as httpdate has them |
 //! | [`connect()`] | any split: the same tunnel; no credential is shown; no host slips into the request |
-//! | [`call_operations()`] | the invariants of `design.md`, whatever happens in whatever order |
+//! | [`call_operations()`] | the invariants of `design.md`, with a driver that does all but keep its contract |
+//! | [`simulated_calls()`] | the invariants of the simulator, with one that keeps it |
 
 #[cfg(feature = "libfuzzer")]
 #[doc(hidden)]
@@ -29,6 +30,7 @@ mod json_array;
 mod ndjson;
 mod reads;
 mod retry_after;
+mod simulated_calls;
 mod sse;
 
 pub use call_operations::call_operations;
@@ -39,6 +41,7 @@ pub use http1::http1;
 pub use json_array::json_array;
 pub use ndjson::ndjson;
 pub use retry_after::retry_after;
+pub use simulated_calls::simulated_calls;
 pub use sse::sse;
 
 /// A fuzz target
@@ -51,7 +54,7 @@ pub struct Target {
 }
 
 /// Every target
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     Target { name: "call_operations", run: call_operations },
     Target { name: "connect", run: connect },
     Target { name: "content", run: content },
@@ -60,6 +63,7 @@ pub const TARGETS: [Target; 9] = [
     Target { name: "json_array", run: json_array },
     Target { name: "ndjson", run: ndjson },
     Target { name: "retry_after", run: retry_after },
+    Target { name: "simulated_calls", run: simulated_calls },
     Target { name: "sse", run: sse },
 ];
 

@@ -9,7 +9,7 @@ const NAMES: [&str; 3] = ["retry-after", "retry-after-ms", "x-ms-retry-after-ms"
 /// The most lines that are looked at
 const MAX_LINES: usize = 6;
 /// How far a duration may be from what floating point has for it
-const TOLERANCE: f64 = 1e-9;
+const TOLERANCE: f64 = 1.5e-9;
 
 /// Header lines: four bytes of wall-clock time, then lines, each a byte that names it and a value
 ///

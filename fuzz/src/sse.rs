@@ -23,8 +23,8 @@ struct Told {
 /// What the standard does not know of
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Beside {
-    /// Data of each `error` line, and how many messages came before it
-    errors: Vec<(usize, String)>,
+    /// Field and data of each `error` line and bare one, and how many messages came before it
+    lines: Vec<(usize, Field, String)>,
     /// Name, data and field of what the end leaves
     tails: Vec<(Option<String>, String, Field)>,
     failure: Option<TooLarge>,
@@ -72,7 +72,9 @@ fn read(limit: usize, reads: &[&[u8]]) -> (Told, Beside) {
                     let name = event.name.map_or("message".into(), |name| text(framer.bytes(input, name)));
                     told.messages.push([name, data, text(framer.last_event_id())]);
                 }
-                Field::Error => beside.errors.push((told.messages.len(), data)),
+                field @ (Field::Error | Field::Bare) => {
+                    beside.lines.push((told.messages.len(), field, data));
+                }
             }
             input = &input[consumed..];
         }
@@ -82,7 +84,7 @@ fn read(limit: usize, reads: &[&[u8]]) -> (Told, Beside) {
     while beside.failure.is_none()
         && let Some(tail) = framer.tail()
     {
-        assert!(beside.tails.len() < 2, "one error line and one event at most");
+        assert!(beside.tails.len() < 2, "one line and one event at most");
         let name = tail.name.map(|name| text(framer.bytes(&[], name)));
         beside.tails.push((name, text(framer.bytes(&[], tail.data)), tail.field));
     }
