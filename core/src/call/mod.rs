@@ -13,6 +13,7 @@
 //! | `ending` | how an attempt ends: another one, or the outcome |
 //! | `content` | a body whose content is encoded, decoded on its way |
 //! | `credentials` | what must never be printed |
+//! | `described` | a request as a trace describes it |
 //!
 #![doc = include_str!("states.md")]
 
@@ -21,6 +22,7 @@ mod attempt;
 mod clocks;
 mod content;
 mod credentials;
+mod described;
 mod ending;
 mod event;
 mod piece;
@@ -39,9 +41,12 @@ use crate::machine::{Event, Interest, IoFailure, Machine, Misuse, Permit, Stage,
 use crate::outcome::{Billing, ErrorKind, Outcome, Reason, Timeline, Turn};
 use crate::retry::backoff::Backoff;
 use crate::time::Instant;
+use crate::trace::{Header, Noted, Recorder, Recording, Redactor};
 
 use assembly::Assembly;
 use attempt::{Attempt, AttemptPhase, PeerEnd, Transport};
+pub(crate) use described::Described;
+pub use described::DescriptionError;
 pub use event::{AttemptId, CloseMode, Command, Fact, Item, State, Timer};
 pub use piece::Piece;
 pub use request::{Origin, Request, RequestBuilder, RequestError, Retries, Shape};
@@ -86,6 +91,8 @@ pub struct Call {
     assembly: Assembly,
     timeline: Timeline,
     tail: Tail,
+    /// None unless the call is recorded
+    recorder: Option<Box<Recorder>>,
 }
 
 enum Inner {
@@ -127,8 +134,32 @@ impl Call {
             assembly: Assembly::default(),
             timeline: Timeline::new(env.seed, now),
             tail: Tail::default(),
+            recorder: None,
             request,
         }
+    }
+
+    /// Records the call from its start, see [`trace`](crate::trace)
+    ///
+    /// Whatever becomes of the recording, the call goes on as without it.
+    ///
+    /// Errors: the call has begun.
+    pub fn record(&mut self, mut recorder: Recorder) -> Result<(), Misuse> {
+        if !matches!(self.inner, Inner::Idle) {
+            return Err(Misuse::OutOfOrder("a call is recorded from its start: record it before Event::Start"));
+        }
+        let env = Env { seed: self.timeline.seed, unix_at_origin: self.unix_at_origin };
+        recorder.begin(
+            |bodies| Header::new(bodies, Described::of(&self.request), self.config, env, self.began),
+            Redactor::new(self.request.placeholders()),
+        );
+        self.recorder = Some(Box::new(recorder));
+        Ok(())
+    }
+
+    /// How the recording of the call goes; `None` where it is not recorded
+    pub fn recording(&self) -> Option<&Recording> {
+        self.recorder.as_ref().map(|recorder| recorder.state())
     }
 
     /// What is asked for
@@ -180,6 +211,46 @@ impl Call {
             Inner::Idle | Inner::Ending(_) | Inner::Over => (self.attempts_made, 0, self.now),
         };
         Progress { state: self.state(), attempt, bytes, quiet_since, deadline: self.deadline() }
+    }
+
+    /// The next step, or what is to be delivered as one
+    fn next_step<'s>(&mut self, input: &[u8], used: &mut usize) -> Result<Step<'s, Self>, Delivery> {
+        loop {
+            if let Some((id, mode)) = self.close.take() {
+                let mode = match mode {
+                    CloseMode::Finish(tail) if id == self.input_of => {
+                        let rest = &input[*used..];
+                        *used = input.len();
+                        settle(tail, rest)
+                    }
+                    CloseMode::Finish(tail) => settle(tail, &[]),
+                    mode @ (CloseMode::Abort | CloseMode::Keep) => mode,
+                };
+                return Ok(Step::Do(Command::Close(id, mode)));
+            }
+            if let Some(id) = self.connect.take() {
+                return Ok(Step::Do(Command::Connect(id)));
+            }
+            match &self.inner {
+                Inner::Attempting(attempt) if attempt.id == self.input_of || *used == input.len() => {}
+                Inner::Attempting(_) => *used = input.len(),
+                Inner::Idle | Inner::Pausing(_) | Inner::Over => {
+                    *used = input.len();
+                    return Ok(Step::Wait(self.wait()));
+                }
+                Inner::Ending(_) => {
+                    *used = input.len();
+                    if let Inner::Ending(outcome) = std::mem::replace(&mut self.inner, Inner::Over) {
+                        return Ok(Step::Done(*outcome));
+                    }
+                }
+            }
+            match self.advance(input, used) {
+                Delivery::Nothing => {}
+                Delivery::Dry => return Ok(Step::Wait(self.wait())),
+                delivery @ (Delivery::Delta(_) | Delivery::Unknown | Delivery::Finished) => return Err(delivery),
+            }
+        }
     }
 
     fn take_in<'e>(&mut self, event: Event<'e, Self>) -> Result<&'e [u8], Misuse> {
@@ -450,51 +521,26 @@ impl Machine for Call {
             self.timeline.clock_steps_back = self.timeline.clock_steps_back.saturating_add(1);
         }
         self.now = self.now.max(now);
+        let noted = self.recorder.is_some().then(|| Noted::of(&event));
         let taken_in = self.take_in(event);
         if taken_in.is_err() {
             (self.now, self.timeline.clock_steps_back) = before;
+        } else if let (Some(recorder), Some(noted)) = (&mut self.recorder, noted) {
+            recorder.event(now, noted);
         }
         taken_in
     }
 
     fn step<'s>(&'s mut self, _: Permit, input: &'s [u8], used: &mut usize) -> Step<'s, Self> {
-        let delivery = loop {
-            if let Some((id, mode)) = self.close.take() {
-                let mode = match mode {
-                    CloseMode::Finish(tail) if id == self.input_of => {
-                        let rest = &input[*used..];
-                        *used = input.len();
-                        settle(tail, rest)
-                    }
-                    CloseMode::Finish(tail) => settle(tail, &[]),
-                    mode @ (CloseMode::Abort | CloseMode::Keep) => mode,
-                };
-                return Step::Do(Command::Close(id, mode));
-            }
-            if let Some(id) = self.connect.take() {
-                return Step::Do(Command::Connect(id));
-            }
-            match &self.inner {
-                Inner::Attempting(attempt) if attempt.id == self.input_of || *used == input.len() => {}
-                Inner::Attempting(_) => *used = input.len(),
-                Inner::Idle | Inner::Pausing(_) | Inner::Over => {
-                    *used = input.len();
-                    return Step::Wait(self.wait());
+        match self.next_step(input, used) {
+            Ok(step) => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.step(&step);
                 }
-                Inner::Ending(_) => {
-                    *used = input.len();
-                    if let Inner::Ending(outcome) = std::mem::replace(&mut self.inner, Inner::Over) {
-                        return Step::Done(*outcome);
-                    }
-                }
+                step
             }
-            match self.advance(input, used) {
-                Delivery::Nothing => {}
-                Delivery::Dry => return Step::Wait(self.wait()),
-                delivery @ (Delivery::Delta(_) | Delivery::Unknown | Delivery::Finished) => break delivery,
-            }
-        };
-        self.deliver(delivery, input)
+            Err(delivery) => self.deliver(delivery, input),
+        }
     }
 
     fn detach(&mut self, _: Permit, input: &[u8]) {

@@ -130,7 +130,12 @@ impl Call {
         match part {
             // The head of the response is still to come, and its clock runs on (rule STR-1).
             Part::Interim(_) | Part::Body(_) => {}
-            Part::Head(head) => self.head_arrived(head),
+            Part::Head(head) => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.head(self.input_of, &head);
+                }
+                self.head_arrived(head);
+            }
             Part::End(end) => {
                 if let Inner::Attempting(attempt) = &mut self.inner {
                     attempt.reusable = end.reusable && !surplus;
@@ -422,7 +427,8 @@ impl Call {
             self.item_out = true;
             self.item_out_since = self.now;
         }
-        let item = match (delivery, &self.inner) {
+        let Self { inner, assembly, recorder, .. } = self;
+        let item = match (delivery, &*inner) {
             (Delivery::Delta(index), Inner::Attempting(attempt)) => stream_of(attempt).and_then(|stream| {
                 let (finding, data) = stream.finding(index, attempt.body(input));
                 finding.delta(&stream.findings, data).map(Item::Delta)
@@ -433,7 +439,11 @@ impl Call {
             }),
             _ => None,
         };
-        Step::Deliver(item.unwrap_or(Item::Finished(&self.assembly.turn)))
+        let step = Step::Deliver(item.unwrap_or(Item::Finished(&assembly.turn)));
+        if let Some(recorder) = recorder {
+            recorder.step(&step);
+        }
+        step
     }
 }
 

@@ -74,6 +74,8 @@ pub(super) struct Content<'a> {
 }
 
 impl<'a> Content<'a> {
+    pub(super) const EMPTY: Self = Self { bytes: 0, text: None, hex: None, hash: None };
+
     pub(super) fn of(bytes: &'a [u8], bodies: Bodies) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::of_text(text, bodies),
