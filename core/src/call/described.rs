@@ -78,9 +78,10 @@ impl Described {
     /// Errors: there can be no such request.
     pub(crate) fn blank(&self) -> Result<Request, DescriptionError> {
         let method = Method::try_from(self.method.as_str()).map_err(|_| DescriptionError::Method)?;
-        let dialect = self.dialect.as_deref().map(|name| {
-            Dialect::from_name(name).ok_or_else(|| DescriptionError::Dialect(name.to_owned()))
-        });
+        let dialect = self
+            .dialect
+            .as_deref()
+            .map(|name| Dialect::from_name(name).ok_or_else(|| DescriptionError::Dialect(name.to_owned())));
         let (bytes, most) = (self.head_bytes.saturating_add(self.body_bytes), Self::MAX_REQUEST_BYTES);
         if bytes > most {
             return Err(DescriptionError::TooLarge { bytes, most });

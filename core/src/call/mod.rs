@@ -146,7 +146,9 @@ impl Call {
     /// Errors: the call has begun.
     pub fn record(&mut self, mut recorder: Recorder) -> Result<(), Misuse> {
         if !matches!(self.inner, Inner::Idle) {
-            return Err(Misuse::OutOfOrder("a call is recorded from its start: record it before Event::Start"));
+            return Err(Misuse::OutOfOrder(
+                "a call is recorded from its start: record it before Event::Start",
+            ));
         }
         let env = Env { seed: self.timeline.seed, unix_at_origin: self.unix_at_origin };
         recorder.begin(
@@ -248,7 +250,9 @@ impl Call {
             match self.advance(input, used) {
                 Delivery::Nothing => {}
                 Delivery::Dry => return Ok(Step::Wait(self.wait())),
-                delivery @ (Delivery::Delta(_) | Delivery::Unknown | Delivery::Finished) => return Err(delivery),
+                delivery @ (Delivery::Delta(_) | Delivery::Unknown | Delivery::Finished) => {
+                    return Err(delivery);
+                }
             }
         }
     }

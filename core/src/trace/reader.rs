@@ -69,7 +69,9 @@ pub enum Problem {
     #[error("this is a trace of version {0}, and only version {VERSION} is known here")]
     Version(u32),
     /// The trace does not hold the bytes that came
-    #[error("bodies are not whole in this trace but recorded as {0}: only a trace of whole bodies can be replayed")]
+    #[error(
+        "bodies are not whole in this trace but recorded as {0}: only a trace of whole bodies can be replayed"
+    )]
     NotWhole(Bodies),
     /// The line is not JSON, or lacks a key, or has a value that it cannot have
     #[error("{0}")]
@@ -90,7 +92,9 @@ pub enum Problem {
     #[error("the trace has ended before this line")]
     AfterEnd,
     /// The end counts other lines than there are
-    #[error("there are {events} events and {steps} steps before this line, which counts others: lines are missing or added")]
+    #[error(
+        "there are {events} events and {steps} steps before this line, which counts others: lines are missing or added"
+    )]
     Count {
         /// The events that are there
         events: u64,

@@ -179,9 +179,10 @@ impl Recorder {
             self.settle();
             self.line(&Mark::End(self.counted));
             if self.state == Recording::UnderWay {
-                self.state = self.out.flush().map_or_else(|error| Recording::Failed(error.into()), |()| {
-                    Recording::Whole
-                });
+                self.state = self
+                    .out
+                    .flush()
+                    .map_or_else(|error| Recording::Failed(error.into()), |()| Recording::Whole);
             }
         }
     }

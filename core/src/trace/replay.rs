@@ -59,7 +59,8 @@ impl Trace {
     /// Stops at the first difference. Where the recorded driver took the steps after an event in several
     /// goes, so does this: an event comes after as many steps as it came after.
     pub fn replay(&self, mut observe: impl FnMut(Instant, Line<'_>)) -> Replay {
-        let mut replay = Replay { events: 0, steps: 0, difference: None, outcome: None, finish: self.finish() };
+        let mut replay =
+            Replay { events: 0, steps: 0, difference: None, outcome: None, finish: self.finish() };
         let mut call = self.call();
         let mut lines = self.lines.iter().peekable();
         while let Some((line, recorded)) = lines.next() {

@@ -41,7 +41,7 @@ pub(super) struct Play {
     /// The points at which a drain could be dropped, so far
     pub(super) points: usize,
     /// After the call, for what that writes when it is dropped
-    _replayed: Replayed,
+    replayed: Replayed,
 }
 
 /// The trace of a call, which has to come out the same when it is replayed (INV-9)
@@ -68,7 +68,7 @@ impl Play {
         call.record(Recorder::new(replayed.0.clone())).unwrap();
         Self {
             call,
-            _replayed: replayed,
+            replayed,
             record: Record::default(),
             now: Duration::ZERO,
             eager: true,
@@ -97,6 +97,11 @@ impl Play {
     pub(super) fn eagerly(mut self) -> Self {
         self.eager = true;
         self
+    }
+
+    /// What was recorded so far
+    pub(super) fn trace(&self) -> String {
+        String::from_utf8(self.replayed.0.bytes()).unwrap()
     }
 
     /// The time
