@@ -96,6 +96,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+/// Whether a fault is planted at this place, to see whether a test finds it
+#[cfg(feature = "planted-faults")]
+macro_rules! planted {
+    ($fault:ident) => {
+        crate::planted::is(crate::planted::Fault::$fault)
+    };
+}
+
+/// No fault is planted anywhere
+#[cfg(not(feature = "planted-faults"))]
+macro_rules! planted {
+    ($fault:ident) => {
+        false
+    };
+}
+
 pub mod call;
 pub mod config;
 pub mod connect;
@@ -105,6 +121,8 @@ pub mod framing;
 pub mod http1;
 pub mod machine;
 pub mod outcome;
+#[cfg(feature = "planted-faults")]
+pub mod planted;
 #[doc = include_str!("policies.md")]
 pub mod policies {}
 pub mod pool;

@@ -5,9 +5,13 @@ use std::process::Command;
 
 use serde_json::Value;
 
+/// Of what is built here: a crate that only other systems need may not have been fetched
 fn metadata() -> Value {
+    let rustc = Command::new("rustc").arg("-vV").output().expect("rustc runs");
+    let version = String::from_utf8(rustc.stdout).expect("rustc prints text");
+    let host = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("rustc names its host");
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--locked", "--offline"])
+        .args(["metadata", "--format-version", "1", "--locked", "--filter-platform", host])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo runs");
@@ -95,6 +99,8 @@ fn dependencies_point_one_way() {
     assert_eq!(ours("steadfast-scenario"), set(&[]));
     assert_eq!(ours("steadfast-mock"), set(&["steadfast-scenario"]));
     assert_eq!(ours("steadfast-sim"), set(&["steadfast", "steadfast-scenario"]));
+    let suite = ["steadfast", "steadfast-scenario", "steadfast-mock", "steadfast-sim"];
+    assert_eq!(ours("steadfast-suite"), set(&suite));
     for (krate, runtimes) in [
         ("steadfast-driver", ["tokio", "smol"].as_slice()),
         ("steadfast-tokio", &["smol", "async-io"]),
@@ -166,6 +172,35 @@ fn every_crate_of_ours_forbids_unsafe_code_and_names_its_licence() {
     assert!(count >= 9, "{count}");
     let root = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml")).unwrap();
     assert!(root.contains("unsafe_code = \"forbid\""));
+}
+
+/// One member that asked for it would give it to the whole workspace's tests
+#[test]
+fn nothing_plants_a_fault_unless_it_is_asked_to() {
+    const FEATURE: &str = "planted-faults";
+    let metadata = metadata();
+    let members = list(&metadata, "workspace_members");
+    let ours = list(&metadata, "packages").iter().filter(|package| members.contains(&package["id"]));
+    let names = |value: &Value| value.as_str().is_some_and(|name| name.contains(FEATURE));
+    let mut with_it = BTreeSet::new();
+    for package in ours {
+        let name = text(package, "name");
+        for (feature, turns_on) in package["features"].as_object().unwrap() {
+            if feature == FEATURE {
+                with_it.insert(name);
+            } else {
+                assert!(!turns_on.as_array().unwrap().iter().any(names), "{name}: {feature} turns it on");
+            }
+        }
+        for dependency in list(package, "dependencies") {
+            let turned_on = list(dependency, "features").iter().any(names);
+            assert!(!turned_on, "{name}: its dependency {} turns it on", text(dependency, "name"));
+        }
+    }
+    assert!(
+        with_it.is_superset(&BTreeSet::from(["steadfast", "steadfast-cli", "steadfast-sim"])),
+        "{with_it:?}"
+    );
 }
 
 #[test]

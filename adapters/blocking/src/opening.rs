@@ -229,3 +229,44 @@ fn dig(connection: &mut Connection, tunnel: &mut Tunnel, unread: &mut Vec<u8>) -
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::time::{Duration, Instant as Clock};
+
+    use steadfast_mock::Mock;
+    use steadfast_scenario::find;
+
+    use super::*;
+    use crate::sleeper::Sleeper;
+
+    /// A peer that does not answer is not waited for: the next address is due soon after
+    #[test]
+    fn a_race_wakes_its_call_when_the_next_address_is_due() {
+        const DELAY: Duration = Duration::from_millis(250);
+        let mute = Mock::start(&find("connect-full-backlog").expect("it is there").script, None)
+            .expect("it listens");
+        let good = TcpListener::bind("127.0.0.1:0").expect("it listens");
+        let good = good.local_addr().expect("an address");
+        let mut sleeper = Sleeper::default();
+        let registry = sleeper.open().expect("a poller");
+        let mut race = Race::new(vec![mute.addr(), good]);
+        let go_on =
+            |race: &mut Race, after| race.go_on(&registry, Instant::ORIGIN + after).expect("a chance");
+
+        assert!(go_on(&mut race, Duration::ZERO).is_none());
+        assert_eq!(race.due, Some(Instant::ORIGIN + DELAY));
+        assert!(go_on(&mut race, DELAY - Duration::from_millis(1)).is_none());
+        assert_eq!(race.attempts.len(), 1);
+        let began = Clock::now();
+        let socket = loop {
+            if let Some(socket) = go_on(&mut race, DELAY) {
+                break socket;
+            }
+            assert!(began.elapsed() < Duration::from_secs(20), "never connected");
+            sleeper.sleep(Some(Duration::from_secs(1)));
+        };
+        assert_eq!(socket.peer_addr().expect("connected"), good);
+    }
+}

@@ -164,6 +164,10 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Vec<String>,
 
+    /// Play them with this driver; can be given more than once, and then a table compares them
+    #[arg(long, value_name = "DRIVER", default_value = "tokio")]
+    pub(crate) driver: Vec<DemoDriver>,
+
     /// Print the scenarios' names, and play none
     #[arg(long)]
     pub(crate) list: bool,
@@ -171,6 +175,21 @@ pub(crate) struct DemoArgs {
     /// Print the results as JSON instead of a table
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Who plays the scenarios
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DemoDriver {
+    /// Under virtual time, without sockets: every time is exact
+    Sim,
+    /// On tokio
+    Tokio,
+    /// On smol
+    Smol,
+    /// On threads
+    Blocking,
+    /// With each of them
+    All,
 }
 
 #[derive(Args, Debug)]
@@ -282,6 +301,7 @@ Examples:
   steadfast demo
   steadfast demo --list
   steadfast demo --only stream-mute-after-delta
+  steadfast demo --driver all
 ";
 
 const MOCK_EXAMPLES: &str = "\

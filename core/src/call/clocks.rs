@@ -38,7 +38,9 @@ impl Call {
             Inner::Pausing(pause) => return arm(Timer::Backoff, pause.until),
             Inner::Attempting(attempt) => {
                 if !matches!(attempt.phase, AttemptPhase::Stream(_)) {
-                    bounded(Timer::Deadline, self.began, config.total_deadline());
+                    if !planted!(AttemptOutlivesDeadline) {
+                        bounded(Timer::Deadline, self.began, config.total_deadline());
+                    }
                     bounded(Timer::Request, attempt.began, config.request_timeout());
                 }
                 match &attempt.phase {
@@ -50,7 +52,7 @@ impl Call {
                         bounded(Timer::ErrorBody, attempt.phase_began, Bound::Limited(ERROR_BODY_LIMIT));
                     }
                     AttemptPhase::Stream(stream) => {
-                        if !self.item_out {
+                        if !self.item_out || planted!(IdleRunsUnderBackpressure) {
                             self.reading_clocks(stream, &mut bounded);
                         }
                     }
@@ -66,6 +68,7 @@ impl Call {
     fn reading_clocks(&self, stream: &StreamBody, bounded: &mut impl FnMut(Timer, Instant, Bound)) {
         let config = &self.config;
         if let Some(marked_at) = stream.marked_at {
+            let marked_at = if planted!(CommentsExtendAfterMarker) { stream.quiet_since } else { marked_at };
             bounded(Timer::AfterMarker, marked_at, Bound::Limited(config.after_marker()));
         }
         let first_content = config.first_content_timeout();
@@ -73,7 +76,9 @@ impl Call {
             bounded(Timer::FirstContent, stream.content_since, first_content);
             return;
         }
-        bounded(Timer::StreamIdle, stream.quiet_since, config.stream_idle_timeout());
+        let quiet_since =
+            if planted!(CommentsDoNotResetIdle) { stream.content_since } else { stream.quiet_since };
+        bounded(Timer::StreamIdle, quiet_since, config.stream_idle_timeout());
         bounded(Timer::ContentIdle, stream.content_since, config.content_idle_timeout());
     }
 
@@ -121,6 +126,9 @@ impl Call {
             Timer::Request => (attempt?.began, config.request_timeout()),
             Timer::FirstContent => (stream?.content_since, config.first_content_timeout()),
             Timer::ContentIdle => (stream?.content_since, config.content_idle_timeout()),
+            Timer::StreamIdle if planted!(ElapsedFromAttemptStart) => {
+                (attempt?.began, config.stream_idle_timeout())
+            }
             Timer::StreamIdle => (stream?.quiet_since, config.stream_idle_timeout()),
             Timer::ErrorBody | Timer::AfterMarker | Timer::Backoff => return None,
         };

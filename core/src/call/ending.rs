@@ -31,7 +31,8 @@ impl Call {
             self.timeline.note(note);
             return self.complete(reason_of(&kind));
         }
-        if self.is_refused() && !matches!(kind, ErrorKind::Cancelled | ErrorKind::Consumer(_)) {
+        let status_wins = self.is_refused() && !planted!(StatusLostWithItsBody);
+        if status_wins && !matches!(kind, ErrorKind::Cancelled | ErrorKind::Consumer(_)) {
             return self.refused_body_ended(false);
         }
         self.end_attempt_with(kind);
@@ -54,7 +55,9 @@ impl Call {
         }
         match self.pause(&kind, &headers, retry_after) {
             Some(pause) => {
-                self.assembly = Default::default();
+                if !planted!(FailedTurnKept) {
+                    self.assembly = Default::default();
+                }
                 self.inner = Inner::Pausing(Pause {
                     began: self.now,
                     until: self.now + pause,
@@ -73,7 +76,8 @@ impl Call {
         if !(attempt.record.reused && unanswered && matches!(kind, ErrorKind::Transport(_))) {
             return None;
         }
-        Some(if attempt.sent == 0 { Stale::Untouched } else { Stale::WrittenTo })
+        let is_untouched = attempt.sent == 0 || planted!(ResendCostsNothing);
+        Some(if is_untouched { Stale::Untouched } else { Stale::WrittenTo })
     }
 
     /// Goes on with the present attempt on a new connection: not one byte was written to this one
@@ -89,11 +93,12 @@ impl Call {
     /// Whether the rules allow another attempt, its pause aside
     fn may_retry(&self, kind: &ErrorKind, headers: &HeaderMap) -> bool {
         let is_allowed = match self.request.retries {
-            Retries::Allowed => self.billing < Billing::Delivered,
+            Retries::Allowed => self.billing < Billing::Delivered || planted!(RetryAfterDelivery),
             Retries::UnlessBilled => self.billing < Billing::MaybeBilled,
             Retries::Never => false,
         };
-        is_allowed && self.attempts_made < self.config.max_attempts().get() && is_retryable(kind, headers)
+        let most = self.config.max_attempts().get().saturating_add(u32::from(planted!(OneAttemptTooMany)));
+        is_allowed && self.attempts_made < most && is_retryable(kind, headers)
     }
 
     /// How long to pause before another attempt; `None` where there is none
@@ -124,7 +129,7 @@ impl Call {
     pub(super) fn end_pause(&mut self) {
         let Inner::Pausing(pause) = std::mem::replace(&mut self.inner, Inner::Idle) else { return };
         self.pause_span(&pause, Reason::Slept);
-        if self.left().is_some_and(|left| left.is_zero()) {
+        if self.left().is_some_and(|left| left.is_zero()) && !planted!(AttemptStartedPastDeadline) {
             self.timeline.note(Note::PauseDidNotFit);
             return self.finish_with(*pause.failure, pause.retry_after);
         }
@@ -134,6 +139,7 @@ impl Call {
     /// The stream has ended in a way that keeps its terminal state (rule STR-4)
     pub(super) fn complete(&mut self, reason: Reason) {
         let ending = match finish::ending(&self.assembly.turn) {
+            TurnEnding::Incomplete(_) if planted!(IncompletePassesForCompleted) => Ending::Completed,
             TurnEnding::Completed => Ending::Completed,
             TurnEnding::Incomplete(word) => Ending::Incomplete(word),
             TurnEnding::Truncated => {
@@ -245,10 +251,13 @@ impl Call {
             Inner::Attempting(attempt) => {
                 let is_whole =
                     attempt.sent == whole && attempt.write_failed.is_none() && attempt.peer_end.is_none();
+                let is_leaked =
+                    planted!(LeakOnCancelInConnect) && reason == Reason::Cancelled && !attempt.is_connected();
                 let Attempt { id, head, record, http, body_left, reusable, .. } = *attempt;
                 let mode = match (reason, http) {
                     _ if !is_whole => CloseMode::Abort,
                     _ if reusable => CloseMode::Keep,
+                    (Reason::Sentinel, _) if planted!(KeptUnfinished) => CloseMode::Keep,
                     // The call ends before its message.
                     (Reason::Sentinel, Transport::Http1(http)) => {
                         let until = self.now.after(self.config.after_sentinel());
@@ -257,7 +266,7 @@ impl Call {
                     }
                     _ => CloseMode::Abort,
                 };
-                if was_asked_for {
+                if was_asked_for && !is_leaked {
                     self.close = Some((id, mode));
                 }
                 self.timeline.attempt(AttemptRecord { ended: self.now, reason, ..record });
@@ -388,7 +397,8 @@ fn is_retryable(kind: &ErrorKind, headers: &HeaderMap) -> bool {
         | ErrorKind::Consumer(_) => return false,
     };
     match class {
-        Class::Quota => false,
+        Class::Quota => planted!(QuotaRetried),
+        Class::Retry | Class::Never if planted!(ShouldRetryIgnored) => class == Class::Retry,
         Class::Retry | Class::Never => class::x_should_retry(headers).unwrap_or(class == Class::Retry),
     }
 }
@@ -396,6 +406,8 @@ fn is_retryable(kind: &ErrorKind, headers: &HeaderMap) -> bool {
 /// The note for a failure that a terminal state turns into noise; `None` for one that still counts
 fn teardown_noise(kind: &ErrorKind) -> Option<Note> {
     match kind {
+        ErrorKind::InBand(_) if planted!(ErrorAfterMarkerIgnored) => Some(Note::NoiseAfterEnd),
+        ErrorKind::Transport(_) if planted!(ResetForgetsTerminalState) => None,
         ErrorKind::Timeout(_) => Some(Note::HeldOpen),
         ErrorKind::Transport(_) | ErrorKind::Proxy(_) | ErrorKind::Truncated(_) | ErrorKind::Empty => {
             Some(Note::UncleanEnd)

@@ -301,6 +301,9 @@ impl Call {
     }
 
     fn start_attempt(&mut self) {
+        if planted!(DeadlineRestartedPerAttempt) {
+            self.began = self.now;
+        }
         self.attempts_made += 1;
         self.begin_attempt(None);
     }
@@ -344,7 +347,7 @@ impl Call {
         }
         attempt.sent += sent;
         attempt.record.bytes_sent += sent as u64;
-        if sent > 0 {
+        if sent > 0 && !planted!(SentNotBilled) {
             self.billing = self.billing.max(Billing::MaybeBilled);
         }
         Ok(())
@@ -376,6 +379,9 @@ impl Call {
             return Ok(&[]);
         }
         attempt.record.bytes_received += bytes.len() as u64;
+        if planted!(TrickledHeadGainsTime) {
+            attempt.began = now;
+        }
         if let AttemptPhase::Stream(stream) = &mut attempt.phase
             && !bytes.is_empty()
         {
@@ -400,7 +406,7 @@ impl Call {
         let Some(attempt) = self.live(id)? else { return Ok(()) };
         if !attempt.is_connected() {
             self.fail(failure.into());
-        } else if failure.stage == Stage::Write {
+        } else if failure.stage == Stage::Write && !planted!(FailedWriteHidesAnswer) {
             // An answer may lie in the socket: a 413 before the reset that cut the upload short.
             attempt.write_failed.get_or_insert(failure);
         } else {
@@ -454,6 +460,7 @@ impl Call {
 
     fn cancel(&mut self) {
         match &self.inner {
+            Inner::Over if planted!(SecondDone) => self.fail(ErrorKind::Cancelled),
             Inner::Ending(_) | Inner::Over => {}
             Inner::Idle | Inner::Attempting(_) | Inner::Pausing(_) => self.fail(ErrorKind::Cancelled),
         }
@@ -469,7 +476,9 @@ impl Call {
         {
             // The clocks restart (rule STR-3), those over the content only where some was taken: a peer
             // that floods with keep-alives would otherwise live on the time it takes to deliver them.
-            stream.quiet_since = now;
+            if !planted!(IdleNotRestartedOnReturn) {
+                stream.quiet_since = now;
+            }
             if stream.had_content && stream.content_since >= since {
                 stream.content_since = now;
             }

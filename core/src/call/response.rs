@@ -100,7 +100,9 @@ impl Call {
             return;
         }
         let (body, range) = content.as_ref().map_or((input, here), |content| content.unread());
-        let room = |held: usize| (max_body_bytes - held).min(range.len());
+        let room = |held: usize| {
+            if planted!(BodyNotCapped) { range.len() } else { (max_body_bytes - held).min(range.len()) }
+        };
         let too_large = || Err(ProtocolError::BodyTooLarge { limit: max_body_bytes });
         let (taken, result) = match phase {
             AttemptPhase::Stream(stream) => {
@@ -138,7 +140,7 @@ impl Call {
             }
             Part::End(end) => {
                 if let Inner::Attempting(attempt) = &mut self.inner {
-                    attempt.reusable = end.reusable && !surplus;
+                    attempt.reusable = end.reusable && (!surplus || planted!(KeptWithSurplus));
                 }
                 self.body_ended(true);
             }
@@ -161,6 +163,9 @@ impl Call {
         let phase = match (shape, dialect) {
             _ if !is_answer(head.status, dialect) || is_foreign => AttemptPhase::Refused(Vec::new()),
             (Shape::Stream, Some(dialect)) => {
+                if planted!(StreamDeadlineFromHead) {
+                    self.began = now;
+                }
                 let framing = dialect.framing(content_type.as_deref());
                 let max_event_bytes = self.config.max_event_bytes();
                 AttemptPhase::Stream(Box::new(StreamBody::new(framing, dialect, max_event_bytes, now)))
@@ -384,6 +389,9 @@ impl Call {
         let Inner::Attempting(attempt) = &mut self.inner else { return Delivery::Nothing };
         let Some(stream) = attempt.stream() else { return Delivery::Nothing };
         let extended = std::mem::take(&mut stream.event_extends);
+        if planted!(PingsExtendContent) {
+            stream.content_since = now;
+        }
         if std::mem::take(&mut stream.findings.skipped) > 0 {
             self.timeline.note(Note::PayloadSkipped);
         }

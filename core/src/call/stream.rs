@@ -157,11 +157,11 @@ impl StreamBody {
             self.source = Source::Whole(document);
         }
         match &mut self.source {
-            Source::Events(_) if !proper => Ok(false),
+            Source::Events(_) if !proper || planted!(TailLost) => Ok(false),
             Source::Events(framer) => {
                 while let Some(tail) = framer.tail() {
                     let data = String::from_utf8_lossy(framer.bytes(&[], tail.data));
-                    if is_complete(data.trim_ascii()) {
+                    if is_complete(data.trim_ascii()) || planted!(PartialEventDispatched) {
                         self.open_event(&tail, 0, &[])?;
                         return Ok(true);
                     }
@@ -289,6 +289,9 @@ impl StreamBody {
 
     /// Copies the present event out of `input`, which is about to go away, if it is still needed
     pub(super) fn detach(&mut self, input: &[u8]) {
+        if planted!(DeltaLostOnDrop) {
+            self.findings.clear();
+        }
         if self.findings.is_empty() {
             return;
         }

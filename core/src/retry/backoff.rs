@@ -40,16 +40,17 @@ impl Backoff {
         let backoff = self.ceiling(attempt);
         let pause = match floor {
             None => scale(backoff, random),
+            Some(floor) if planted!(RetryAfterIsCeiling) => scale(backoff.min(floor), random),
             Some(floor) => {
                 let ceiling = backoff.min(left.saturating_sub(floor) / 2);
                 floor.saturating_add(scale(ceiling, random))
             }
         };
-        (pause < left).then_some(pause)
+        (pause < left || planted!(PauseSleptPastDeadline)).then_some(pause)
     }
 
     fn ceiling(&self, attempt: u32) -> Duration {
-        let doublings = attempt.saturating_sub(1);
+        let doublings = if planted!(BackoffOneStepAhead) { attempt } else { attempt.saturating_sub(1) };
         let factor = 1_u32.checked_shl(doublings).unwrap_or(u32::MAX);
         self.base.saturating_mul(factor).min(self.cap)
     }

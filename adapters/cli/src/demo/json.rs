@@ -4,24 +4,24 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steadfast_scenario::{Expect, Observed};
+use steadfast_suite::Played;
 use steadfast_tokio::Outcome;
-
-use super::play::Played;
 
 /// All results
 pub(super) fn results(played: &[Played], elapsed: Duration) -> Value {
     json!({
-        "ok": played.iter().all(|played| played.differences.is_empty()),
+        "ok": played.iter().all(Played::agrees),
         "elapsed": elapsed.as_secs_f64(),
         "scenarios": played.iter().map(scenario).collect::<Vec<_>>(),
     })
 }
 
 fn scenario(played: &Played) -> Value {
-    let Played { scenario, calls, seen, late, plays, differences } = played;
+    let Played { scenario, driver, calls, seen, late, plays, differences } = played;
     json!({
         "name": scenario.name(),
         "about": scenario.about(),
+        "driver": driver,
         "ok": differences.is_empty(),
         "tolerance": scenario.tolerance.as_secs_f64(),
         "expected": scenario.expect.iter().map(expected).collect::<Vec<_>>(),

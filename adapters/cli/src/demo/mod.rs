@@ -1,39 +1,37 @@
-//! `steadfast demo`: every embedded scenario over real sockets, and whether each ended as it must.
+//! `steadfast demo`: every embedded scenario, and whether each ended as it must.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `play` | one scenario: its server, its calls, and where they differ from what the file says |
-//! | `driver` | what a driver has to do in a scenario |
-//! | `on_tokio` | the driver on tokio |
+//! | `on_tokio`, `on_smol`, `on_blocking` | the drivers on real sockets |
 //! | `table` | the results for people |
+//! | `matrix` | the results of several drivers for people: scenario by driver |
 //! | `json` | the results for programs |
 
-mod driver;
 mod json;
+mod matrix;
+mod on_blocking;
+mod on_smol;
 mod on_tokio;
-mod play;
 mod table;
 
 use std::io::{self, IsTerminal, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::thread;
 use std::time::Instant;
 
 use steadfast_scenario::Scenario;
+use steadfast_suite::{Driver, Played, Simulated, play_all};
 
-use crate::args::DemoArgs;
+use crate::args::{DemoArgs, DemoDriver};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{is_read, print, print_json};
 use crate::usage::UsageError;
 
-use driver::Driver;
+use on_blocking::Blocking;
+use on_smol::Smol;
 use on_tokio::Tokio;
-use play::{Played, play};
 
-/// So many scenarios are played at once
-const AT_ONCE: usize = 16;
+/// All drivers, in the order of the table's columns
+const DRIVERS: [&dyn Driver; 4] = [&Simulated, &Tokio, &Smol, &Blocking];
 
 /// Runs the command
 pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
@@ -42,17 +40,37 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
         is_read(print(&table::list(&scenarios)))?;
         return Ok(Exit::Completed);
     }
+    let drivers = drivers(&args.driver);
     let began = Instant::now();
-    let played = play_all(&scenarios, &Tokio);
+    let counter = Counter { shown: io::stderr().is_terminal(), of: scenarios.len() * drivers.len() };
+    let played = play_all(&scenarios, &drivers, |count| counter.show(count));
+    drop(counter);
     let elapsed = began.elapsed();
     is_read(if args.json {
         print_json(&json::results(&played, elapsed))
     } else {
         let coloured = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        print(&table::results(&played, elapsed, coloured))
+        print(&if drivers.len() == 1 {
+            table::results(&played, elapsed, coloured)
+        } else {
+            matrix::results(&played, drivers.len(), elapsed, coloured)
+        })
     })?;
-    let agree = played.iter().all(|played| played.differences.is_empty());
-    Ok(if agree { Exit::Completed } else { Exit::Failed })
+    Ok(if played.iter().all(Played::agrees) { Exit::Completed } else { Exit::Failed })
+}
+
+/// The drivers of those names, each once and in the order of the columns
+fn drivers(names: &[DemoDriver]) -> Vec<&'static dyn Driver> {
+    let is_chosen = |driver: &&dyn Driver| {
+        names.iter().any(|name| match name {
+            DemoDriver::All => true,
+            DemoDriver::Sim => driver.name() == "sim",
+            DemoDriver::Tokio => driver.name() == "tokio",
+            DemoDriver::Smol => driver.name() == "smol",
+            DemoDriver::Blocking => driver.name() == "blocking",
+        })
+    };
+    DRIVERS.into_iter().filter(is_chosen).collect()
 }
 
 /// The scenarios of those names, or all of them
@@ -69,37 +87,6 @@ fn chosen(only: &[String]) -> Result<Vec<&'static Scenario>, UsageError> {
     only.iter().map(find).collect()
 }
 
-/// Plays them all, [`AT_ONCE`] at a time, and returns them in the order given
-fn play_all(scenarios: &[&'static Scenario], driver: &dyn Driver) -> Vec<Played> {
-    let next = AtomicUsize::new(0);
-    let (sender, receiver) = mpsc::channel();
-    let worker = |sender: mpsc::Sender<(usize, Played)>| {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            let Some(scenario) = scenarios.get(number) else { return };
-            if sender.send((number, play(scenario, driver))).is_err() {
-                return;
-            }
-        }
-    };
-    let mut played: Vec<(usize, Played)> = thread::scope(|scope| {
-        for _ in 0..AT_ONCE.min(scenarios.len()) {
-            let (sender, worker) = (sender.clone(), &worker);
-            scope.spawn(move || worker(sender));
-        }
-        drop(sender);
-        let counter = Counter { shown: io::stderr().is_terminal(), of: scenarios.len() };
-        receiver
-            .into_iter()
-            .enumerate()
-            .inspect(|(count, _)| counter.show(count + 1))
-            .map(|(_, done)| done)
-            .collect()
-    });
-    played.sort_by_key(|(number, _)| *number);
-    played.into_iter().map(|(_, played)| played).collect()
-}
-
 /// Counts on a terminal how many scenarios are done
 struct Counter {
     shown: bool,
@@ -110,7 +97,7 @@ impl Counter {
     fn show(&self, count: usize) {
         if self.shown {
             // A terminal that is gone is no reason to stop.
-            _ = write!(io::stderr(), "\r\x1b[2K{count} of {} scenarios played", self.of);
+            _ = write!(io::stderr(), "\r\x1b[2K{count} of {} played", self.of);
         }
     }
 }

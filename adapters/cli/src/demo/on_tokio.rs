@@ -4,17 +4,20 @@ use std::time::Instant;
 
 use steadfast::call::Item;
 use steadfast_scenario::{Call, Cancel};
+use steadfast_suite::{Driver, Ended, Part};
 use steadfast_tokio::{CallStream, Client, Request, TlsConfig};
 use tokio::runtime;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout_at};
 
-use super::driver::{Driver, Ended, Part};
-
 /// `steadfast-tokio`
 pub(super) struct Tokio;
 
 impl Driver for Tokio {
+    fn name(&self) -> &'static str {
+        "tokio"
+    }
+
     fn play(&self, part: &Part<'_>) -> Result<Vec<Ended>, String> {
         let client = match part.ca_pem {
             None => Client::new(),

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use steadfast_scenario::{Expect, Observed, Scenario};
-
-use super::play::{Difference, Played};
+use steadfast_suite::{Difference, Played};
 
 /// The calls whose waterfalls tell most, where they were played
 const TELLING: [&str; 5] = [
@@ -21,9 +20,9 @@ const MOST_WATERFALLS: usize = 5;
 /// What a server did is cut to so many characters; all of it is in `--list`
 const WIDEST_ABOUT: usize = 46;
 
-const GREEN: &str = "\x1b[32m";
-const RED: &str = "\x1b[31m";
-const PLAIN: &str = "\x1b[0m";
+pub(super) const GREEN: &str = "\x1b[32m";
+pub(super) const RED: &str = "\x1b[31m";
+pub(super) const PLAIN: &str = "\x1b[0m";
 
 const HEAD: [&str; 8] = ["", "scenario", "the server", "expected", "got", "elapsed", "attempts", "billing"];
 
@@ -46,7 +45,7 @@ pub(super) fn results(played: &[Played], elapsed: Duration, coloured: bool) -> S
     let mut text = line(&HEAD.map(str::to_owned), &widths);
     for (row, played) in rows.iter().zip(played) {
         let line = line(row, &widths);
-        text.push_str(&match (coloured, played.differences.is_empty()) {
+        text.push_str(&match (coloured, played.agrees()) {
             (false, _) => line,
             (true, true) => line.replacen(&row[0], &format!("{GREEN}{}{PLAIN}", row[0]), 1),
             (true, false) => line.replacen(&row[0], &format!("{RED}{}{PLAIN}", row[0]), 1),
@@ -59,22 +58,27 @@ pub(super) fn results(played: &[Played], elapsed: Duration, coloured: bool) -> S
         }
     }
     text.push('\n');
-    for played in played {
-        if played.plays > 1 {
-            let (name, plays) = (played.scenario.name(), played.plays);
-            _ = writeln!(
-                text,
-                "{name} was played {plays} times, as this machine was too busy for its server's times"
-            );
-        }
-        for difference in &played.differences {
-            _ = writeln!(text, "DIFFERS  {}{}", played.scenario.name(), describe(difference));
-        }
-    }
-    let agree = played.iter().filter(|played| played.differences.is_empty()).count();
+    told_apart(&mut text, played);
+    let agree = played.iter().filter(|played| played.agrees()).count();
     let (count, took) = (played.len(), elapsed.as_secs_f64());
     _ = writeln!(text, "{agree} of {count} scenarios ended as they must, in {took:.1} s");
     text
+}
+
+/// Adds what was played again, and what differs
+pub(super) fn told_apart(text: &mut String, played: &[Played]) {
+    for played in played {
+        let (name, driver, plays) = (played.scenario.name(), played.driver, played.plays);
+        if plays > 1 {
+            _ = writeln!(
+                text,
+                "{name} was played {plays} times on {driver}, as this machine was too busy for its server's times"
+            );
+        }
+        for difference in &played.differences {
+            _ = writeln!(text, "DIFFERS  {name} on {driver}{}", describe(difference));
+        }
+    }
 }
 
 fn describe(Difference { call, mismatch }: &Difference) -> String {
@@ -97,7 +101,7 @@ fn row(played: &Played) -> [String; HEAD.len()] {
     let observed = || calls.iter().map(|(observed, _)| observed);
     let attempts: u32 = observed().map(|observed| observed.attempts).sum();
     [
-        if played.differences.is_empty() { "ok" } else { "DIFFERS" }.to_owned(),
+        if played.agrees() { "ok" } else { "DIFFERS" }.to_owned(),
         scenario.name().to_owned(),
         cut(scenario.about()),
         grouped(if scenario.call.calls == 1 {
@@ -128,7 +132,7 @@ fn words(result: String, phase: Option<String>, status: Option<u16>) -> String {
 }
 
 /// How long the slowest call took, against the bound that fired, or else the most it may take
-fn elapsed<'a>(scenario: &Scenario, calls: impl Iterator<Item = &'a Observed>) -> String {
+pub(super) fn elapsed<'a>(scenario: &Scenario, calls: impl Iterator<Item = &'a Observed>) -> String {
     let numbered = calls.zip(0..);
     let slowest = numbered.max_by_key(|(observed, _)| observed.waited.unwrap_or(observed.elapsed));
     let Some((observed, number)) = slowest else { return String::new() };
@@ -182,7 +186,7 @@ fn line(cells: &[String; HEAD.len()], widths: &[usize; HEAD.len()]) -> String {
     format!("{}\n", line.trim_end())
 }
 
-fn width(text: &str) -> usize {
+pub(super) fn width(text: &str) -> usize {
     text.chars().count()
 }
 

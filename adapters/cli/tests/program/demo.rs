@@ -10,7 +10,7 @@ fn json(ran: &Ran) -> Value {
 
 #[test]
 fn every_scenario_ends_as_it_must() {
-    let ran = run(&mut steadfast(&["demo", "--json"]));
+    let ran = run(&mut steadfast(&["demo", "--json", "--driver", "all"]));
     let results = json(&ran);
     let scenarios = results["scenarios"].as_array().expect("a list");
     let differing: Vec<&Value> = scenarios.iter().filter(|scenario| scenario["ok"] != true).collect();
@@ -18,17 +18,34 @@ fn every_scenario_ends_as_it_must() {
     assert_eq!((ran.code, ran.stderr.as_str(), &results["ok"]), (Some(0), "", &Value::Bool(true)));
     assert_eq!(ran.stdout.lines().count(), 1);
 
-    assert_eq!(scenarios.len(), steadfast_scenario::all().len());
-    assert!(scenarios.len() >= 24);
-    assert!(results["elapsed"].as_f64().is_some_and(|elapsed| elapsed < 30.0), "{}", results["elapsed"]);
-    for (scenario, known) in scenarios.iter().zip(steadfast_scenario::all()) {
-        assert_eq!(scenario["name"], known.name());
-        let calls = scenario["calls"].as_array().expect("a list");
-        assert_eq!(calls.len(), known.call.calls as usize, "{}", known.name());
-        for call in calls {
-            assert!(call["timeline"]["attempts"].is_array(), "{call}");
+    const DRIVERS: [&str; 4] = ["sim", "tokio", "smol", "blocking"];
+    let known = steadfast_scenario::all();
+    assert_eq!(scenarios.len(), known.len() * DRIVERS.len());
+    assert!(known.len() >= 95);
+    assert!(results["elapsed"].as_f64().is_some_and(|elapsed| elapsed < 60.0), "{}", results["elapsed"]);
+    for (played, known) in scenarios.chunks(DRIVERS.len()).zip(known) {
+        for (played, driver) in played.iter().zip(DRIVERS) {
+            assert_eq!((&played["name"], &played["driver"]), (&known.name().into(), &driver.into()));
+            let calls = played["calls"].as_array().expect("a list");
+            assert_eq!(calls.len(), known.call.calls as usize, "{}", known.name());
+            for call in calls {
+                assert!(call["timeline"]["attempts"].is_array(), "{call}");
+            }
         }
     }
+}
+
+#[test]
+fn drivers_are_compared_side_by_side() {
+    let ran =
+        run(&mut steadfast(&["demo", "--only", "unary-mute", "--driver", "blocking", "--driver", "sim"]));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    let lines: Vec<Vec<&str>> = ran.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0], ["scenario", "sim", "blocking"]);
+    assert_eq!((lines[1][..2].to_vec(), lines[1].len()), (vec!["unary-mute", "0.300"], 3));
+    assert!(lines[1][2].starts_with("0.3"), "{:?}", lines[1]);
+    assert_eq!(lines[3].join(" "), "sim 1 of 1 scenarios ended as they must");
+    assert_eq!(lines[4].join(" "), "blocking 1 of 1 scenarios ended as they must");
 }
 
 #[test]

@@ -20,6 +20,8 @@ mod connect;
 mod drops;
 mod facts;
 mod misuse;
+#[cfg(feature = "planted-faults")]
+mod planted;
 mod proxy;
 mod refused;
 mod retries;
