@@ -13,6 +13,7 @@
 //! | `decode` | `steadfast decode` |
 //! | `demo` | `steadfast demo` |
 //! | `mock` | `steadfast mock` |
+//! | `record`, `replay` | `call --record` and `steadfast replay` |
 //! | `output`, `message` | what goes to stdout, and to stderr |
 //! | `interrupt` | Ctrl-C |
 
@@ -30,6 +31,8 @@ mod mock;
 mod output;
 mod progress;
 mod provider;
+mod record;
+mod replay;
 mod request;
 mod usage;
 
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Command::Decode(args) => decode::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Mock(args) => mock::run(args),
+        Command::Replay(args) => replay::run(args),
     };
     match done {
         Ok(exit) => exit.into(),

@@ -10,6 +10,7 @@ use super::event::{EventLine, Happened, Lacking};
 use super::format::{Counts, Header, Mark, VERSION};
 use crate::call::{Call, DescriptionError, Request};
 use crate::config::RequestConfig;
+use crate::time::Instant;
 
 /// A trace that was read, and can be replayed
 #[derive(Clone, Debug)]
@@ -138,6 +139,11 @@ impl Trace {
     /// How it ends
     pub fn finish(&self) -> Finish {
         self.finish
+    }
+
+    /// When the recorded call was made, by its driver's clock
+    pub fn began(&self) -> Instant {
+        self.header.began
     }
 
     /// The configuration of the recorded call

@@ -129,7 +129,9 @@ impl Cookies {
 
     /// Blanks what is such a value in the bytes that come next
     pub(super) fn blank(&mut self, bytes: &mut [u8]) {
-        for byte in bytes {
+        let mut at = 0;
+        while let Some(byte) = bytes.get_mut(at) {
+            at += 1;
             self.0 = match (self.0, *byte) {
                 (Place::Value, b'\n') => Place::AfterValue,
                 (_, b'\n') => Place::Name(0),
@@ -148,7 +150,10 @@ impl Cookies {
                     }
                     Place::Value
                 }
-                (Place::Other, _) => Place::Other,
+                (Place::Other, _) => {
+                    at += memchr::memchr(b'\n', &bytes[at..]).unwrap_or(bytes.len() - at);
+                    Place::Other
+                }
             };
         }
     }

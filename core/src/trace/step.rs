@@ -24,7 +24,7 @@ use crate::outcome::{CallError, Delta, ErrorKind, Outcome, Usage};
 /// | `unknown` | `name`, and the content |
 /// | `finished` | `finish_reason` |
 /// | `wait` | `deadline`, `timer`, `link`, `read`, `write`, `taken`; the first three may be null |
-/// | `done` | `outcome`: that of [`Outcome`], with its timeline |
+/// | `done` | `outcome`: `result`, `error`, `status`, `turn` and `timeline`, each as [`Outcome`] has it |
 ///
 /// Content is `bytes`, its length, and under [`Bodies::Whole`] `text`, under [`Bodies::Hashed`] `hash`.
 /// Where bodies are not whole, `id` and `name` are left out, and so is all that `done` quotes.
@@ -153,12 +153,28 @@ impl Serialize for StepLine<'_, '_> {
             Step::Done(outcome) => {
                 out.serialize_entry("step", "done")?;
                 if self.bodies == Bodies::Whole {
-                    out.serialize_entry("outcome", outcome)?;
+                    out.serialize_entry("outcome", &Whole(outcome))?;
                 } else {
                     out.serialize_entry("outcome", &Brief(outcome))?;
                 }
             }
         }
+        out.end()
+    }
+}
+
+/// An outcome, each of its parts once
+struct Whole<'a>(&'a Outcome);
+
+impl Serialize for Whole<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Outcome { result, timeline } = self.0;
+        let mut out = serializer.serialize_map(None)?;
+        out.serialize_entry("result", self.0.word())?;
+        out.serialize_entry("error", &result.as_ref().err())?;
+        out.serialize_entry("status", &result.as_ref().ok().map(|completion| completion.status.as_u16()))?;
+        out.serialize_entry("turn", self.0.turn())?;
+        out.serialize_entry("timeline", timeline)?;
         out.end()
     }
 }
