@@ -6,11 +6,12 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use steadfast::time::Instant;
 use steadfast::trace::{Alternative, Finish, Line, Replay, Trace, WhatIf};
-use steadfast_tokio::{ErrorKind, Outcome};
+use steadfast_tokio::{ErrorKind, Outcome, Timeline};
 
 use crate::args::ReplayArgs;
 use crate::exit::Exit;
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
     let mut log = Log { began: trace.began(), at: trace.began(), text: String::new(), steps: Vec::new() };
     let replay = trace.replay(|at, line| log.line(at, line));
     if args.what_if.is_empty() || !replay.is_identical() {
-        is_read(if args.json { print_json(&log.json(&replay)) } else { print(&log.text(&replay)) })?;
+        is_read(if args.json { print_json(&log.report(&replay)) } else { print(&log.text(&replay)) })?;
     } else {
         let config = trace.config().with(&overrides).map_err(UsageError::from)?;
         let what_if = trace.what_if(config).map_err(|misuse| unreadable(&misuse))?;
@@ -65,10 +66,10 @@ impl Log {
         self.at = self.at.max(at);
         // A string takes all.
         _ = match line {
-            Line::Event(event) => writeln!(self.text, "{} {event}", since(self.began, at)),
+            Line::Event(event) => writeln!(self.text, "{} {}", since(self.began, at), harmless(event)),
             Line::Step(step) => {
                 self.steps.push(step.to_owned());
-                writeln!(self.text, "{:>11} {step}", "")
+                writeln!(self.text, "{:>11} {}", "", harmless(step))
             }
         };
     }
@@ -85,38 +86,48 @@ impl Log {
                 _ = writeln!(
                     text,
                     "differs at line {}:\n  recorded {}\n  replayed {}",
-                    difference.line, difference.recorded, difference.replayed
+                    difference.line,
+                    harmless(&difference.recorded),
+                    harmless(&difference.replayed)
                 );
             }
         }
         text
     }
 
-    fn json(&self, replay: &Replay) -> Value {
-        let difference = replay.difference.as_ref().map(|difference| {
-            json!({
-                "line": difference.line,
-                "recorded": difference.recorded,
-                "replayed": difference.replayed,
-            })
-        });
-        // Steps are JSON already, and stay as they are.
-        let steps: Vec<_> = self
-            .steps
-            .iter()
-            .cloned()
-            .map(RawValue::from_string)
-            .collect::<Result<_, _>>()
-            .unwrap_or_default();
-        json!({
-            "identical": replay.is_identical(),
-            "trace": finish(replay.finish),
-            "events": replay.events,
-            "steps": steps,
-            "difference": difference,
-            "timeline": replay.outcome.as_ref().map(|outcome| &outcome.timeline),
-        })
+    fn report<'a>(&'a self, replay: &'a Replay) -> Report<'a> {
+        Report {
+            identical: replay.is_identical(),
+            trace: finish(replay.finish),
+            events: replay.events,
+            steps: self.steps.iter().filter_map(|step| serde_json::from_str(step).ok()).collect(),
+            difference: replay.difference.as_ref().map(|difference| Differs {
+                line: difference.line,
+                recorded: &difference.recorded,
+                replayed: &difference.replayed,
+            }),
+            timeline: replay.outcome.as_ref().map(|outcome| &outcome.timeline),
+        }
     }
+}
+
+/// A replay for programs
+#[derive(Serialize)]
+struct Report<'a> {
+    identical: bool,
+    trace: &'static str,
+    events: u64,
+    /// JSON already, each as it stands in the trace
+    steps: Vec<&'a RawValue>,
+    difference: Option<Differs<'a>>,
+    timeline: Option<&'a Timeline>,
+}
+
+#[derive(Serialize)]
+struct Differs<'a> {
+    line: u64,
+    recorded: &'a str,
+    replayed: &'a str,
 }
 
 /// The end of a call as it was recorded, and as it would have been
@@ -204,6 +215,19 @@ impl Compared<'_> {
             },
         })
     }
+}
+
+/// The text with its control characters escaped: a peer's words cannot command the terminal
+fn harmless(text: &str) -> String {
+    let mut harmless = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            _ = write!(harmless, "\\u{:04x}", u32::from(character));
+        } else {
+            harmless.push(character);
+        }
+    }
+    harmless
 }
 
 const fn finish(finish: Finish) -> &'static str {

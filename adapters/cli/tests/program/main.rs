@@ -7,4 +7,5 @@ mod demo;
 mod mock;
 mod proxy;
 mod recorded;
+mod replay;
 mod support;
