@@ -79,14 +79,14 @@ impl Credentials {
     ///
     /// What stands for a credential in another spelling is that of the credential, in this spelling.
     pub(super) fn placeholders(&self) -> Vec<(String, String)> {
-        let of = |(number, known): (usize, &String)| {
+        let of = |number: usize, known: &String| {
             let plain = self.0.iter().position(|plain| plain != known && spellings(plain).contains(known));
             let Some(number) = plain else { return placeholder(known, number) };
             let how = spellings(&self.0[number]).iter().position(|spelling| spelling == known);
             let [_, escaped, encoded] = spellings(&placeholder(&self.0[number], number));
             if how == Some(1) { escaped } else { encoded }
         };
-        self.0.iter().enumerate().map(|(number, known)| (known.clone(), of((number, known)))).collect()
+        self.0.iter().enumerate().map(|(number, known)| (known.clone(), of(number, known))).collect()
     }
 
     /// Placeholders in the place of credentials: a call blanks them in the same way

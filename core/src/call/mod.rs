@@ -13,7 +13,7 @@
 //! | `ending` | how an attempt ends: another one, or the outcome |
 //! | `content` | a body whose content is encoded, decoded on its way |
 //! | `credentials` | what must never be printed |
-//! | `described` | a request as a trace describes it |
+//! | `recorded` | [`Call::record`], and a request as a trace describes it |
 //!
 #![doc = include_str!("states.md")]
 
@@ -22,10 +22,10 @@ mod attempt;
 mod clocks;
 mod content;
 mod credentials;
-mod described;
 mod ending;
 mod event;
 mod piece;
+mod recorded;
 mod request;
 mod response;
 mod stream;
@@ -41,14 +41,14 @@ use crate::machine::{Event, Interest, IoFailure, Machine, Misuse, Permit, Stage,
 use crate::outcome::{Billing, ErrorKind, Outcome, Reason, Timeline, Turn};
 use crate::retry::backoff::Backoff;
 use crate::time::Instant;
-use crate::trace::{Header, Noted, Recorder, Recording, Redactor};
+use crate::trace::{Noted, Recorder};
 
 use assembly::Assembly;
 use attempt::{Attempt, AttemptPhase, PeerEnd, Transport};
-pub(crate) use described::Described;
-pub use described::DescriptionError;
 pub use event::{AttemptId, CloseMode, Command, Fact, Item, State, Timer};
 pub use piece::Piece;
+pub(crate) use recorded::Described;
+pub use recorded::DescriptionError;
 pub use request::{Origin, Request, RequestBuilder, RequestError, Retries, Shape};
 pub(crate) use request::{host_and_port, in_brackets};
 use response::Delivery;
@@ -137,31 +137,6 @@ impl Call {
             recorder: None,
             request,
         }
-    }
-
-    /// Records the call from its start, see [`trace`](crate::trace)
-    ///
-    /// Whatever becomes of the recording, the call goes on as without it.
-    ///
-    /// Errors: the call has begun.
-    pub fn record(&mut self, mut recorder: Recorder) -> Result<(), Misuse> {
-        if !matches!(self.inner, Inner::Idle) {
-            return Err(Misuse::OutOfOrder(
-                "a call is recorded from its start: record it before Event::Start",
-            ));
-        }
-        let env = Env { seed: self.timeline.seed, unix_at_origin: self.unix_at_origin };
-        recorder.begin(
-            |bodies| Header::new(bodies, Described::of(&self.request), self.config, env, self.began),
-            Redactor::new(self.request.placeholders()),
-        );
-        self.recorder = Some(Box::new(recorder));
-        Ok(())
-    }
-
-    /// How the recording of the call goes; `None` where it is not recorded
-    pub fn recording(&self) -> Option<&Recording> {
-        self.recorder.as_ref().map(|recorder| recorder.state())
     }
 
     /// What is asked for

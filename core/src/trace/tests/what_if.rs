@@ -17,19 +17,15 @@ fn what_if(memory: &Memory, overrides: Overrides) -> WhatIf {
 fn ended(what_if: WhatIf) -> (Outcome, Option<Instant>) {
     match what_if.alternative {
         Alternative::Ended(outcome) => (*outcome, what_if.known_until),
-        other => panic!("{other:?}"),
+        other @ (Alternative::AnotherConnection { .. } | Alternative::Endless { .. }) => panic!("{other:?}"),
     }
 }
 
 #[track_caller]
 fn timeout(outcome: &Outcome) -> Phase {
-    match &outcome.result {
-        Err(error) => match &error.kind {
-            ErrorKind::Timeout(timeout) => timeout.phase,
-            other => panic!("{other}"),
-        },
-        Ok(_) => panic!("it went well"),
-    }
+    let error = &outcome.result.as_ref().expect_err("it went well").kind;
+    let ErrorKind::Timeout(timeout) = error else { panic!("{error}") };
+    timeout.phase
 }
 
 /// A stream that goes mute after a delta at 40 ms, and is given up after two seconds

@@ -1,4 +1,4 @@
-//! A request as a trace describes it, and the blank one that stands for it in a replay.
+//! Recording a call: its request as a trace describes it, and the blank one that stands for it in a replay.
 
 use bytes::Bytes;
 use http::Method;
@@ -6,7 +6,37 @@ use serde::{Deserialize, Serialize};
 
 use super::credentials::Credentials;
 use super::request::{Request, RequestError, Retries, Shape};
+use super::{Call, Env, Inner};
 use crate::dialect::Dialect;
+use crate::machine::Misuse;
+use crate::trace::{Header, Recorder, Recording, Redactor};
+
+impl Call {
+    /// Records the call from its start, see [`trace`](crate::trace)
+    ///
+    /// Whatever becomes of the recording, the call goes on as without it.
+    ///
+    /// Errors: the call has begun.
+    pub fn record(&mut self, mut recorder: Recorder) -> Result<(), Misuse> {
+        if !matches!(self.inner, Inner::Idle) {
+            return Err(Misuse::OutOfOrder(
+                "a call is recorded from its start: record it before Event::Start",
+            ));
+        }
+        let env = Env { seed: self.timeline.seed, unix_at_origin: self.unix_at_origin };
+        recorder.begin(
+            |bodies| Header::new(bodies, Described::of(&self.request), self.config, env, self.began),
+            Redactor::new(self.request.credentials.placeholders()),
+        );
+        self.recorder = Some(Box::new(recorder));
+        Ok(())
+    }
+
+    /// How the recording of the call goes; `None` where it is not recorded
+    pub fn recording(&self) -> Option<&Recording> {
+        self.recorder.as_ref().map(|recorder| recorder.state())
+    }
+}
 
 /// What the call machine has to know of a request, and no byte of what is sent
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -95,12 +125,5 @@ impl Described {
         request.body = blanks(self.body_bytes);
         request.credentials = Credentials::of_placeholders(&self.credentials);
         Ok(request)
-    }
-}
-
-impl Request {
-    /// The credentials in each spelling, and what stands for them in a trace
-    pub(crate) fn placeholders(&self) -> Vec<(String, String)> {
-        self.credentials.placeholders()
     }
 }
