@@ -209,7 +209,13 @@ mod tests {
         let played = play(scenario("result = \"completed\"\n[seen]\nrequests = 0"), &Idle);
         assert_eq!(
             (told(&played), played.driver),
-            (vec!["None calls: expected 1, got 0".to_owned()], "idle")
+            (
+                vec![
+                    "None trace: expected to replay with the same steps, got 0 traces of 1 calls".to_owned(),
+                    "None calls: expected 1, got 0".to_owned(),
+                ],
+                "idle"
+            )
         );
     }
 
