@@ -20,6 +20,7 @@
 //! | [`http1`] | HTTP/1.1 over bytes |
 //! | [`pool`] | which connection carries the next request, and when an idle one is closed |
 //! | [`time`] | points in time and bounds, never a clock |
+//! | [`trace`] | what happened in a call, recorded, and the call replayed from it |
 //! | [`porting`] | how to write a driver, by the example of the smallest one |
 //! | [`policies`] | what is done where the field differs, and why |
 //!
@@ -132,3 +133,4 @@ pub mod pool;
 pub mod porting {}
 pub mod retry;
 pub mod time;
+pub mod trace;

@@ -11,6 +11,7 @@ use steadfast::connect::{Proxies, ProxiesError, Route};
 use steadfast::machine::{FailureKind, IoFailure, Stage};
 use steadfast::outcome::Outcome;
 use steadfast::time::Instant;
+use steadfast::trace::Recorder;
 use steadfast_tls::TlsConfig;
 
 use crate::driver::Driver;
@@ -25,7 +26,11 @@ pub struct Client {
     /// What its calls want otherwise than what is in force; each of them was checked
     overrides: Overrides,
     shared: Arc<Shared>,
+    recorders: Option<Recorders>,
 }
+
+/// What records the calls of a client
+type Recorders = Arc<dyn Fn(&Request) -> Option<Recorder> + Send + Sync>;
 
 /// What the calls of a client have in common
 #[derive(Clone)]
@@ -51,7 +56,7 @@ impl Client {
             proxies: Proxies::from_environment(|name| std::env::var(name).ok()),
             resolver: Arc::default(),
         };
-        Self { overrides: Overrides::new(), shared: Arc::new(shared) }
+        Self { overrides: Overrides::new(), shared: Arc::new(shared), recorders: None }
     }
 
     /// The same client with these overrides for each of its calls, merged over those it had
@@ -80,6 +85,17 @@ impl Client {
         self
     }
 
+    /// The same client, which records those of its calls for which `recorders` gives a recorder
+    ///
+    /// See [`steadfast::trace`] for what is recorded.
+    pub fn with_recorders(
+        mut self,
+        recorders: impl Fn(&Request) -> Option<Recorder> + Send + Sync + 'static,
+    ) -> Self {
+        self.recorders = Some(Arc::new(recorders));
+        self
+    }
+
     /// What is in force here and now for a call of this client whose request says nothing else
     pub fn config(&self) -> EffectiveConfig {
         RequestConfig::current()
@@ -97,6 +113,18 @@ impl Client {
     /// The call begins now, with what is in force here (rule CFG-5). Works for a unary request too:
     /// there are no pieces then, only the outcome.
     pub fn stream(&self, request: Request) -> Stream {
+        let recorder = self.recorders.as_ref().and_then(|recorders| recorders(&request));
+        self.begin(request, recorder)
+    }
+
+    /// As [`Client::stream`], and records the call
+    ///
+    /// [`Stream::recording`] tells how that goes. Whatever becomes of it, the call goes on.
+    pub fn record(&self, request: Request, recorder: Recorder) -> Stream {
+        self.begin(request, Some(recorder))
+    }
+
+    fn begin(&self, request: Request, recorder: Option<Recorder>) -> Stream {
         let config = self.config().with(request.overrides());
         let config = config.expect("overrides were checked when the request was built").config();
         let now = self.shared.now();
@@ -109,7 +137,11 @@ impl Client {
             Ok(Route::Forward(proxy)) => request.forwarded_by(proxy),
             Ok(Route::Direct | Route::Tunnel(_)) | Err(_) => request,
         };
-        Stream::new(Driver::new(Call::new(request, config, env, now), Arc::clone(&self.shared)))
+        let mut call = Call::new(request, config, env, now);
+        if let Some(recorder) = recorder {
+            call.record(recorder).expect("the call has not begun");
+        }
+        Stream::new(Driver::new(call, Arc::clone(&self.shared)))
     }
 }
 

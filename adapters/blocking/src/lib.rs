@@ -66,5 +66,6 @@ pub use steadfast::outcome::{
     StatusError, Timeline, Timeout, Turn,
 };
 pub use steadfast::time::Bound;
+pub use steadfast::trace::{Bodies, Recorder, Recording};
 pub use steadfast_tls::{TlsConfig, TlsConfigError};
 pub use stream::{Canceller, Stream};

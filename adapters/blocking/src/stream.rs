@@ -6,6 +6,7 @@ use std::sync::Arc;
 use steadfast::call::{Item, Piece, Progress};
 use steadfast::outcome::{Outcome, Turn};
 use steadfast::time::Instant;
+use steadfast::trace::Recording;
 
 use crate::driver::{Driver, Output};
 use crate::sleeper::Bell;
@@ -73,6 +74,13 @@ impl Stream {
     /// Where the call is, for a live display
     pub fn progress(&self) -> Progress {
         self.driver.call().progress()
+    }
+
+    /// How the recording of the call goes; `None` where it is not recorded
+    ///
+    /// It is over once the call is.
+    pub fn recording(&self) -> Option<&Recording> {
+        self.driver.call().recording()
     }
 
     /// The clock's time, as [`Stream::progress`] tells it

@@ -11,6 +11,7 @@ use http::{HeaderValue, Method};
 use steadfast::config::{Field, Overrides, RequestConfig};
 use steadfast::dialect::Dialect;
 use steadfast::framing::Framing;
+use steadfast::trace::Bodies;
 
 use crate::exit::Exit;
 use crate::provider::{PROFILES, Provider};
@@ -48,6 +49,9 @@ pub(crate) enum Command {
     /// Play random calls against random servers in virtual time, and check what must always hold
     #[command(after_help = SIM_EXAMPLES, after_long_help = format!("{SIM_EXAMPLES}\n{}", exit_codes()))]
     Sim(SimArgs),
+    /// Replay a recorded call, or see how it would have ended under another configuration
+    #[command(after_help = REPLAY_EXAMPLES, after_long_help = replay_long_help())]
+    Replay(ReplayArgs),
 }
 
 #[derive(Args, Debug, Default)]
@@ -82,6 +86,14 @@ pub(crate) struct CallArgs {
     /// Print on stderr what happened when
     #[arg(long)]
     pub(crate) timeline: bool,
+
+    /// Write to a file what the call was told and what it decided, for `replay`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+
+    /// How much of the answer the file holds; no mode holds the request or a credential
+    #[arg(long, value_name = "whole|hashed|lengths", requires = "record", default_value = "whole")]
+    pub(crate) record_bodies: Bodies,
 }
 
 #[derive(Args, Debug)]
@@ -256,6 +268,21 @@ pub(crate) struct SimArgs {
     pub(crate) plant: Option<steadfast::planted::Fault>,
 }
 
+#[derive(Args, Debug)]
+pub(crate) struct ReplayArgs {
+    /// The trace, as `call --record` writes it; `-` is stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Show how the same arrivals would have ended under another setting; can be given more than once
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) what_if: Vec<String>,
+
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 impl Command {
     /// The command's name
     pub(crate) fn name(&self) -> &'static str {
@@ -266,6 +293,7 @@ impl Command {
             Self::Demo(_) => "demo",
             Self::Mock(_) => "mock",
             Self::Sim(_) => "sim",
+            Self::Replay(_) => "replay",
         }
     }
 }
@@ -273,14 +301,14 @@ impl Command {
 impl CallArgs {
     /// What `--config` says, in the order given
     pub(crate) fn overrides(&self) -> Result<Overrides, UsageError> {
-        with_settings(Overrides::new(), &self.config)
+        with_settings(Overrides::new(), "--config", &self.config)
     }
 }
 
 impl ConfigArgs {
     /// What `--config` says, in the order given
     pub(crate) fn overrides(&self) -> Result<Overrides, UsageError> {
-        with_settings(Overrides::new(), &self.config)
+        with_settings(Overrides::new(), "--config", &self.config)
     }
 }
 
@@ -288,13 +316,29 @@ impl DecodeArgs {
     /// What is in force for a call that makes one attempt, whole, and over it what `--config` says
     pub(crate) fn overrides(&self) -> Result<Overrides, UsageError> {
         let in_force = Overrides::from(RequestConfig::current().config());
-        with_settings(in_force.max_attempts(1), &self.config)
+        with_settings(in_force.max_attempts(1), "--config", &self.config)
     }
 }
 
-fn with_settings(mut overrides: Overrides, settings: &[String]) -> Result<Overrides, UsageError> {
+impl ReplayArgs {
+    /// What `--what-if` says, in the order given
+    pub(crate) fn overrides(&self) -> Result<Overrides, UsageError> {
+        with_settings(Overrides::new(), "--what-if", &self.what_if)
+    }
+
+    /// The file's name, for messages
+    pub(crate) fn path(&self) -> String {
+        self.file.display().to_string()
+    }
+}
+
+fn with_settings(
+    mut overrides: Overrides,
+    flag: &'static str,
+    settings: &[String],
+) -> Result<Overrides, UsageError> {
     for setting in settings {
-        let (name, value) = setting.split_once('=').ok_or(UsageError::NotASetting)?;
+        let (name, value) = setting.split_once('=').ok_or(UsageError::NotASetting(flag))?;
         overrides.set(name.trim(), value)?;
     }
     Ok(overrides)
@@ -322,6 +366,7 @@ Examples:
   steadfast call --base-url http://127.0.0.1:8080/v1 --model smollm2 \"Say hello.\"
   steadfast call --config-file steadfast.toml \"Say hello.\"
   steadfast call --config stream_idle_timeout=20 --config max_attempts=1 --json \"Say hello.\"
+  steadfast call --record trace.jsonl --record-bodies lengths \"Say hello.\"
 ";
 
 const CONFIG_EXAMPLES: &str = "\
@@ -408,6 +453,32 @@ Examples:
   steadfast sim --replay 4711
 ";
 
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  steadfast call --record trace.jsonl \"Say hello.\"
+  steadfast replay trace.jsonl
+  steadfast replay --what-if stream_idle_timeout=300 trace.jsonl
+  steadfast replay --what-if request_timeout=5 --what-if max_attempts=1 --json trace.jsonl
+";
+
+const REPLAY_OUTPUT: &str = "\
+Output:
+  Each event that the call was told, with its time, and each step that it then took, as they stand in the
+  trace; then the timeline, and whether every step was the recorded one. The first that was not is shown
+  with its line, as recorded and as replayed, and the exit code is 4. With --json, one object: identical,
+  trace (whole, truncated, cut), events, steps, difference, timeline.
+
+  With --what-if, how the recorded call ended and how it would have: what came over a connection comes as
+  long after that was asked for as it did, and the deadlines are the new ones. Where the trace ends before
+  the call would, that is said, and what would happen if nothing more came. With --json: recorded, and
+  what_if (ends: ended, another_connection or endless; at, known_until, outcome).
+
+";
+
+fn replay_long_help() -> String {
+    format!("{REPLAY_EXAMPLES}\n{REPLAY_OUTPUT}{}\n{}", settings(), exit_codes())
+}
+
 fn call_long_help() -> String {
     let mut help = format!("{CALL_EXAMPLES}\nProviders:\n");
     for profile in &PROFILES {
@@ -460,6 +531,7 @@ mod tests {
             | Command::Decode(_)
             | Command::Demo(_)
             | Command::Mock(_)
+            | Command::Replay(_)
             | Command::Sim(_)) => {
                 panic!("{other:?}")
             }
@@ -555,7 +627,7 @@ mod tests {
         assert!(help.contains("Examples:\n  steadfast call \"Say hello.\"\n"));
         assert!(help.contains("\n  connect_timeout              10  Name look-up, TCP, TLS"), "{help}");
         assert!(help.contains("\n  openai     https://api.openai.com/v1 ["));
-        for name in ["call", "config", "decode", "demo", "mock"] {
+        for name in ["call", "config", "decode", "demo", "mock", "replay", "sim"] {
             let help = long_help(name);
             assert!(help.contains("Examples:\n  steadfast "), "{name}");
             assert!(help.contains("\n  130  cancelled: by Ctrl-C, or"), "{name}: {help}");

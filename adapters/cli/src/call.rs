@@ -21,6 +21,7 @@ use crate::live::Live;
 use crate::message::{failure, say, say_as_is};
 use crate::output::{is_read, print_json};
 use crate::progress::Progress;
+use crate::record::{recorder, report as report_recording};
 use crate::request::{Answering, Asked};
 use crate::usage::UsageError;
 
@@ -48,9 +49,13 @@ pub(crate) fn run(args: &CallArgs) -> Result<Exit, Failure> {
     let interrupted = Arc::new(Notify::new());
     let interrupt = Arc::clone(&interrupted);
     on_interrupt(Listen::Interrupt, move || interrupt.notify_one())?;
+    let recorder = args.record.as_deref().map(|path| recorder(path, args.record_bodies)).transpose()?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     let (outcome, printed) = runtime.block_on(async {
-        let stream = client.stream(request);
+        let stream = match recorder {
+            Some(recorder) => client.record(request, recorder),
+            None => client.stream(request),
+        };
         converse(stream, &client.config().config(), &interrupted, args.json).await
     });
     report(&outcome, printed, args)
@@ -118,6 +123,11 @@ async fn converse(
             _ = ticks.tick(), if live.is_shown() => {}
         }
         live.show(Progress::of(stream.progress(), stream.now(), config));
+    }
+    // What is left of a call that was given up
+    while stream.next_with(|_| ()).await.is_some() {}
+    if let Some(recording) = stream.recording() {
+        report_recording(recording);
     }
     let outcome = stream.outcome().await;
     if printed.is_ok() && !silent {

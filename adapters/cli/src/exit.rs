@@ -15,6 +15,8 @@ pub(crate) enum Exit {
     Usage,
     /// The provider ended the answer early
     Incomplete,
+    /// A replay took another step than the trace has
+    Differs,
     /// A bound was reached
     Timeout,
     /// The server answered with an HTTP error
@@ -33,11 +35,12 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// All of them, by code
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Completed,
         Self::Failed,
         Self::Usage,
         Self::Incomplete,
+        Self::Differs,
         Self::Timeout,
         Self::Status,
         Self::Truncated,
@@ -54,6 +57,7 @@ impl Exit {
             Self::Failed => 1,
             Self::Usage => 2,
             Self::Incomplete => 3,
+            Self::Differs => 4,
             Self::Timeout => 10,
             Self::Status => 11,
             Self::Truncated => 12,
@@ -75,6 +79,7 @@ impl Exit {
             Self::Incomplete => {
                 "incomplete: the provider ended the answer early (length, content filter, pause)"
             }
+            Self::Differs => "differs: a replay took another step than the trace has",
             Self::Timeout => "timeout: a bound was reached, and the message names it",
             Self::Status => "status: the server answered with an HTTP error",
             Self::Truncated => "truncated or empty: the answer broke off, or never began",
@@ -125,6 +130,6 @@ mod tests {
 
     #[test]
     fn the_codes_are_those_documented() {
-        assert_eq!(Exit::ALL.map(Exit::code), [0, 1, 2, 3, 10, 11, 12, 13, 14, 15, 130]);
+        assert_eq!(Exit::ALL.map(Exit::code), [0, 1, 2, 3, 4, 10, 11, 12, 13, 14, 15, 130]);
     }
 }

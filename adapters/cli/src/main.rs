@@ -17,6 +17,7 @@
 //! | `config` | `steadfast config` |
 //! | `input` | what comes from stdin, or from a file |
 //! | `sim` | `steadfast sim` |
+//! | `record`, `replay` | `call --record` and `steadfast replay` |
 //! | `output`, `message` | what goes to stdout, and to stderr |
 //! | `interrupt` | Ctrl-C |
 
@@ -36,6 +37,8 @@ mod mock;
 mod output;
 mod progress;
 mod provider;
+mod record;
+mod replay;
 mod request;
 mod settings;
 mod sim;
@@ -77,6 +80,7 @@ fn run(config_file: Option<&Path>, command: &Command) -> Result<Exit, Failure> {
         Command::Decode(args) => decode::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Mock(args) => mock::run(args),
+        Command::Replay(args) => replay::run(args),
         Command::Sim(args) => sim::run(args),
     }
 }

@@ -7,8 +7,8 @@ use steadfast_tokio::RequestError;
 /// Why the program cannot begin; no message repeats a value that may be secret
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum UsageError {
-    #[error("--config takes KEY=VALUE")]
-    NotASetting,
+    #[error("{0} takes KEY=VALUE")]
+    NotASetting(&'static str),
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]
@@ -31,6 +31,8 @@ pub(crate) enum UsageError {
     UnusableKey(&'static str),
     #[error("{path}: {error}")]
     Unreadable { path: String, error: String },
+    #[error("{path}: {error}")]
+    Unwritable { path: String, error: String },
     #[error("{path}: {error}")]
     Script { path: String, error: ParseError },
     #[error(

@@ -9,6 +9,7 @@ use futures_core::Stream;
 use steadfast::call::{Call, Item, Piece, Progress};
 use steadfast::outcome::{Outcome, Turn};
 use steadfast::time::Instant;
+use steadfast::trace::Recording;
 
 use crate::driver::{Driver, Output, Runtime};
 
@@ -64,6 +65,13 @@ impl<R: Runtime<Call>> CallStream<R> {
     /// Where the call is, for a live display
     pub fn progress(&self) -> Progress {
         self.driver.machine().progress()
+    }
+
+    /// How the recording of the call goes; `None` where it is not recorded
+    ///
+    /// It is over once the call is, which [`CallStream::next`] tells by `None`.
+    pub fn recording(&self) -> Option<&Recording> {
+        self.driver.machine().recording()
     }
 
     /// The runtime's time, as [`CallStream::progress`] tells it

@@ -6,6 +6,8 @@ use http::header::{self, HeaderName};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue};
 
+use crate::trace::placeholder;
+
 /// Whether a header field of that name carries a credential
 pub(super) fn is_credential(name: &HeaderName) -> bool {
     const NAMES: [&str; 6] =
@@ -63,12 +65,36 @@ impl Credentials {
         if secret.len() < Self::MIN_BYTES {
             return;
         }
-        for spelling in [secret.to_owned(), secret.replace('/', "\\/"), percent_encoded(secret)] {
-            let at = self.0.partition_point(|known| known.len() > spelling.len());
-            if !self.0.contains(&spelling) {
-                self.0.insert(at, spelling);
-            }
+        spellings(secret).into_iter().for_each(|spelling| self.insert(spelling));
+    }
+
+    fn insert(&mut self, spelling: String) {
+        let at = self.0.partition_point(|known| known.len() > spelling.len());
+        if !self.0.contains(&spelling) {
+            self.0.insert(at, spelling);
         }
+    }
+
+    /// Each spelling and what stands for it in a trace, the longest first
+    ///
+    /// What stands for a credential in another spelling is that of the credential, in this spelling.
+    pub(super) fn placeholders(&self) -> Vec<(String, String)> {
+        let of = |number: usize, known: &String| {
+            let plain = self.0.iter().position(|plain| plain != known && spellings(plain).contains(known));
+            let Some(number) = plain else { return placeholder(known, number) };
+            let how = spellings(&self.0[number]).iter().position(|spelling| spelling == known);
+            let [_, escaped, encoded] = spellings(&placeholder(&self.0[number], number));
+            if how == Some(1) { escaped } else { encoded }
+        };
+        self.0.iter().enumerate().map(|(number, known)| (known.clone(), of(number, known))).collect()
+    }
+
+    /// Placeholders in the place of credentials: a call blanks them in the same way
+    pub(super) fn of_placeholders(placeholders: &[String]) -> Self {
+        let mut credentials = Self::default();
+        let blankable = placeholders.iter().filter(|placeholder| placeholder.len() >= Self::MIN_BYTES);
+        blankable.for_each(|placeholder| credentials.insert(placeholder.clone()));
+        credentials
     }
 
     /// Blanks every credential in `text`
@@ -137,6 +163,11 @@ impl Credentials {
 /// What follows the last `separator`; all of `text` where there is none
 fn after(text: &str, separator: char) -> &str {
     text.rsplit_once(separator).map_or(text, |(_, after)| after)
+}
+
+/// A secret in each spelling in which a server may echo it, as it is first
+fn spellings(secret: &str) -> [String; 3] {
+    [secret.to_owned(), secret.replace('/', "\\/"), percent_encoded(secret)]
 }
 
 /// All but the unreserved characters (RFC 3986, 2.3) in their percent-encoding
@@ -233,6 +264,28 @@ mod tests {
         let mut bytes = b"abcdef".repeat(200_000);
         Credentials::of(&HeaderMap::new(), &target).blank_bytes(&mut bytes, false);
         assert_eq!(bytes, b"[credential]".repeat(200_000));
+    }
+
+    #[test]
+    fn a_placeholder_has_the_spellings_of_its_credential() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::AUTHORIZATION, "Bearer sk/a+b=cd".parse().unwrap());
+        let target = PathAndQuery::from_static("/?key=plain-7890&token=50%25off");
+        let credentials = Credentials::of(&headers, &target);
+        let placeholders = credentials.placeholders();
+        let of = |secret: &str| {
+            let pair = placeholders.iter().find(|(spelling, _)| spelling == secret);
+            pair.unwrap_or_else(|| panic!("{secret}")).1.as_str()
+        };
+        let [plain, escaped, encoded] =
+            [of("sk/a+b=cd"), of(r"sk\/a+b=cd"), of("sk%2Fa%2Bb%3Dcd")].map(|it| it.to_owned());
+        assert_eq!([escaped, encoded], [plain.replace('/', r"\/"), percent_encoded(&plain)]);
+        assert!(plain.starts_with('~') && plain[2..].starts_with("/~+"), "{plain}");
+        for (spelling, placeholder) in &placeholders {
+            assert_eq!(spelling.len(), placeholder.len(), "{spelling}");
+        }
+        let stand_ins: Vec<String> = placeholders.into_iter().map(|(_, placeholder)| placeholder).collect();
+        assert_eq!(Credentials::of_placeholders(&stand_ins).0.len(), credentials.0.len());
     }
 
     #[test]

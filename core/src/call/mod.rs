@@ -14,6 +14,7 @@
 //! | `ending` | how an attempt ends: another one, or the outcome |
 //! | `content` | a body whose content is encoded, decoded on its way |
 //! | `credentials` | what must never be printed |
+//! | `recorded` | [`Call::record`], and a request as a trace describes it |
 //!
 #![doc = include_str!("states.md")]
 
@@ -26,6 +27,7 @@ mod document;
 mod ending;
 mod event;
 mod piece;
+mod recorded;
 mod request;
 mod response;
 mod stream;
@@ -41,11 +43,14 @@ use crate::machine::{Event, Interest, IoFailure, Machine, Misuse, Permit, Stage,
 use crate::outcome::{Billing, ErrorKind, Outcome, Reason, Timeline, Turn};
 use crate::retry::backoff::Backoff;
 use crate::time::Instant;
+use crate::trace::{Noted, Recorder};
 
 use assembly::Assembly;
 use attempt::{Attempt, AttemptPhase, PeerEnd, Transport};
 pub use event::{AttemptId, CloseMode, Command, Fact, Item, State, Timer};
 pub use piece::Piece;
+pub(crate) use recorded::Described;
+pub use recorded::DescriptionError;
 pub use request::{Origin, Request, RequestBuilder, RequestError, Retries, Shape};
 pub(crate) use request::{host_and_port, in_brackets};
 use response::Delivery;
@@ -88,6 +93,8 @@ pub struct Call {
     assembly: Assembly,
     timeline: Timeline,
     tail: Tail,
+    /// None unless the call is recorded
+    recorder: Option<Box<Recorder>>,
 }
 
 enum Inner {
@@ -129,6 +136,7 @@ impl Call {
             assembly: Assembly::default(),
             timeline: Timeline::new(env.seed, now),
             tail: Tail::default(),
+            recorder: None,
             request,
         }
     }
@@ -182,6 +190,48 @@ impl Call {
             Inner::Idle | Inner::Ending(_) | Inner::Over => (self.attempts_made, 0, self.now),
         };
         Progress { state: self.state(), attempt, bytes, quiet_since, deadline: self.deadline() }
+    }
+
+    /// The next step, or what is to be delivered as one
+    fn next_step<'s>(&mut self, input: &[u8], used: &mut usize) -> Result<Step<'s, Self>, Delivery> {
+        loop {
+            if let Some((id, mode)) = self.close.take() {
+                let mode = match mode {
+                    CloseMode::Finish(tail) if id == self.input_of => {
+                        let rest = &input[*used..];
+                        *used = input.len();
+                        settle(tail, rest)
+                    }
+                    CloseMode::Finish(tail) => settle(tail, &[]),
+                    mode @ (CloseMode::Abort | CloseMode::Keep) => mode,
+                };
+                return Ok(Step::Do(Command::Close(id, mode)));
+            }
+            if let Some(id) = self.connect.take() {
+                return Ok(Step::Do(Command::Connect(id)));
+            }
+            match &self.inner {
+                Inner::Attempting(attempt) if attempt.id == self.input_of || *used == input.len() => {}
+                Inner::Attempting(_) => *used = input.len(),
+                Inner::Idle | Inner::Pausing(_) | Inner::Over => {
+                    *used = input.len();
+                    return Ok(Step::Wait(self.wait()));
+                }
+                Inner::Ending(_) => {
+                    *used = input.len();
+                    if let Inner::Ending(outcome) = std::mem::replace(&mut self.inner, Inner::Over) {
+                        return Ok(Step::Done(*outcome));
+                    }
+                }
+            }
+            match self.advance(input, used) {
+                Delivery::Nothing => {}
+                Delivery::Dry => return Ok(Step::Wait(self.wait())),
+                delivery @ (Delivery::Delta(_) | Delivery::Unknown | Delivery::Finished) => {
+                    return Err(delivery);
+                }
+            }
+        }
     }
 
     fn take_in<'e>(&mut self, event: Event<'e, Self>) -> Result<&'e [u8], Misuse> {
@@ -471,51 +521,26 @@ impl Machine for Call {
             self.timeline.clock_steps_back = self.timeline.clock_steps_back.saturating_add(1);
         }
         self.now = self.now.max(now);
+        let noted = self.recorder.is_some().then(|| Noted::of(&event));
         let taken_in = self.take_in(event);
         if taken_in.is_err() {
             (self.now, self.timeline.clock_steps_back) = before;
+        } else if let (Some(recorder), Some(noted)) = (&mut self.recorder, noted) {
+            recorder.event(now, noted);
         }
         taken_in
     }
 
     fn step<'s>(&'s mut self, _: Permit, input: &'s [u8], used: &mut usize) -> Step<'s, Self> {
-        let delivery = loop {
-            if let Some((id, mode)) = self.close.take() {
-                let mode = match mode {
-                    CloseMode::Finish(tail) if id == self.input_of => {
-                        let rest = &input[*used..];
-                        *used = input.len();
-                        settle(tail, rest)
-                    }
-                    CloseMode::Finish(tail) => settle(tail, &[]),
-                    mode @ (CloseMode::Abort | CloseMode::Keep) => mode,
-                };
-                return Step::Do(Command::Close(id, mode));
-            }
-            if let Some(id) = self.connect.take() {
-                return Step::Do(Command::Connect(id));
-            }
-            match &self.inner {
-                Inner::Attempting(attempt) if attempt.id == self.input_of || *used == input.len() => {}
-                Inner::Attempting(_) => *used = input.len(),
-                Inner::Idle | Inner::Pausing(_) | Inner::Over => {
-                    *used = input.len();
-                    return Step::Wait(self.wait());
+        match self.next_step(input, used) {
+            Ok(step) => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.step(&step);
                 }
-                Inner::Ending(_) => {
-                    *used = input.len();
-                    if let Inner::Ending(outcome) = std::mem::replace(&mut self.inner, Inner::Over) {
-                        return Step::Done(*outcome);
-                    }
-                }
+                step
             }
-            match self.advance(input, used) {
-                Delivery::Nothing => {}
-                Delivery::Dry => return Step::Wait(self.wait()),
-                delivery @ (Delivery::Delta(_) | Delivery::Unknown | Delivery::Finished) => break delivery,
-            }
-        };
-        self.deliver(delivery, input)
+            Err(delivery) => self.deliver(delivery, input),
+        }
     }
 
     fn detach(&mut self, _: Permit, input: &[u8]) {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::header::{self, HeaderName};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderValue, Method, Uri};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::credentials::{self, Credentials};
 use crate::config::{ConfigError, Overrides, RequestConfig};
@@ -51,7 +51,8 @@ pub struct Request {
 }
 
 /// How the answer to a request comes
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Shape {
     /// In one piece
     #[default]
@@ -61,7 +62,8 @@ pub enum Shape {
 }
 
 /// Whether a call may make more than one attempt (rules RTY-1, RTY-5 and RTY-8)
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Retries {
     /// As the rules say, up to `max_attempts`
     #[default]

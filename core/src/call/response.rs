@@ -136,7 +136,12 @@ impl Call {
         match part {
             // The head of the response is still to come, and its clock runs on (rule STR-1).
             Part::Interim(_) | Part::Body(_) => {}
-            Part::Head(head) => self.head_arrived(head),
+            Part::Head(head) => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.head(self.input_of, &head);
+                }
+                self.head_arrived(head);
+            }
             Part::End(end) => {
                 if let Inner::Attempting(attempt) = &mut self.inner {
                     attempt.reusable = end.reusable && (!surplus || planted!(KeptWithSurplus));
@@ -465,7 +470,8 @@ impl Call {
     /// Hands out what [`Call::advance`] came to; the consumer has it from now on
     pub(super) fn deliver<'s>(&'s mut self, delivery: Delivery, input: &'s [u8]) -> Step<'s, Self> {
         self.item_out = true;
-        let item = match (delivery, &self.inner) {
+        let Self { inner, assembly, recorder, .. } = self;
+        let item = match (delivery, &*inner) {
             (Delivery::Delta(index), Inner::Attempting(attempt)) => stream_of(attempt).and_then(|stream| {
                 let (finding, data) = stream.finding(index, attempt.body(input));
                 finding.delta(&stream.findings, data).map(Item::Delta)
@@ -476,7 +482,11 @@ impl Call {
             }),
             _ => None,
         };
-        Step::Deliver(item.unwrap_or(Item::Finished(&self.assembly.turn)))
+        let step = Step::Deliver(item.unwrap_or(Item::Finished(&assembly.turn)));
+        if let Some(recorder) = recorder {
+            recorder.step(&step);
+        }
+        step
     }
 }
 

@@ -76,6 +76,7 @@
 //! | [`random`] | random runs, and the invariants |
 //! | `replay` | [`replay()`]: a call against an answer that is there already |
 //! | `server` | the scripted server, step by step |
+//! | `traces` | [`Traces`]: calls recorded in memory, and whether each replays |
 //! | `observed` | what came of a call, in the terms of scenarios |
 
 mod observed;
@@ -83,7 +84,9 @@ mod play;
 pub mod random;
 mod replay;
 mod server;
+mod traces;
 
 pub use observed::{Played, observed, request, request_to};
 pub use play::{MAX_EVENTS, Sim, Split};
 pub use replay::{Arrival, Endless, Source, replay};
+pub use traces::Traces;

@@ -11,6 +11,7 @@ use steadfast_scenario::{Call as Caller, Cancel, Listen, Script, Tally};
 
 use crate::observed::Played;
 use crate::server::{Peer, PeerEnd, add};
+use crate::traces::Traces;
 
 /// The most events of one call; more means that it does not come to an end
 pub const MAX_EVENTS: u64 = 50_000_000;
@@ -40,13 +41,21 @@ pub struct Sim<'a> {
     env: Env,
     accepted: u64,
     tally: Tally,
+    traces: Option<Traces>,
 }
 
 impl<'a> Sim<'a> {
     /// A server that plays `script`, read in pieces of up to 16 KiB
     pub fn new(script: &'a Script) -> Self {
         let env = Env { seed: 1, unix_at_origin: Duration::ZERO };
-        Self { script, split: Split::UpTo(16 * 1024), env, accepted: 0, tally: Tally::default() }
+        Self {
+            script,
+            split: Split::UpTo(16 * 1024),
+            env,
+            accepted: 0,
+            tally: Tally::default(),
+            traces: None,
+        }
     }
 
     /// The same, read in other pieces
@@ -58,6 +67,12 @@ impl<'a> Sim<'a> {
     /// The same, with another seed or wall clock
     pub fn env(mut self, env: Env) -> Self {
         self.env = env;
+        self
+    }
+
+    /// The same, with every call recorded
+    pub fn traces(mut self, traces: &Traces) -> Self {
+        self.traces = Some(traces.clone());
         self
     }
 
@@ -73,7 +88,10 @@ impl<'a> Sim<'a> {
     /// If the call does not come to an end, or breaks what every machine promises.
     pub fn play(&mut self, request: Request, caller: &Caller) -> Played {
         let config = RequestConfig::default().with(request.overrides()).expect("checked when it was built");
-        let call = Call::new(request, config, self.env, Instant::ORIGIN);
+        let mut call = Call::new(request, config, self.env, Instant::ORIGIN);
+        if let Some(traces) = &self.traces {
+            call.record(traces.recorder()).expect("the call has not begun");
+        }
         let consumer = Consumer {
             caller,
             now: Instant::ORIGIN,

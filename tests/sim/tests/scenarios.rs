@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use steadfast_scenario::{Consumer, Scenario, Step, all, find};
-use steadfast_sim::{Played, Sim, Split, request};
+use steadfast_sim::{Played, Sim, Split, Traces, request};
 
 fn check(scenario: &Scenario, split: Split) -> Vec<String> {
     let mut wrong = Vec::new();
-    let mut sim = Sim::new(&scenario.script).split(split);
+    let traces = Traces::default();
+    let mut sim = Sim::new(&scenario.script).split(split).traces(&traces);
     for call in 0..scenario.call.calls {
         let played: Played = sim.play(request(scenario), &scenario.call);
         let observed = played.observed();
@@ -20,6 +21,7 @@ fn check(scenario: &Scenario, split: Split) -> Vec<String> {
         }
     }
     wrong.extend(scenario.seen.check(&sim.tally()).iter().map(ToString::to_string));
+    wrong.extend(traces.differences(scenario.call.calls));
     wrong
 }
 
@@ -48,6 +50,23 @@ fn no_split_of_the_bytes_changes_an_end() {
         }
     }
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn equal_plays_leave_equal_traces() {
+    for scenario in all().iter().filter(|scenario| scenario.name() != "slow-consumer") {
+        let [first, second] = [(); 2].map(|()| {
+            let traces = Traces::default();
+            let split = Split::Random(fastrand::Rng::with_seed(5), 40);
+            let mut sim = Sim::new(&scenario.script).split(split).traces(&traces);
+            for _ in 0..scenario.call.calls {
+                sim.play(request(scenario), &scenario.call);
+            }
+            traces.all()
+        });
+        assert_eq!(first, second, "{}", scenario.name());
+        assert_eq!(first.len(), scenario.call.calls as usize);
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use steadfast::call::Request;
 use steadfast::outcome::Outcome;
 use steadfast_scenario::{Call, Scenario, Tally};
+use steadfast_sim::Traces;
 
 /// The caller's part of a scenario
 #[derive(Debug)]
@@ -15,6 +16,8 @@ pub struct Part<'a> {
     pub request: Request,
     /// Whom to trust, in PEM, where the server speaks TLS
     pub ca_pem: Option<&'a str>,
+    /// What records the calls: each is replayed, and must take the same steps (INV-9)
+    pub traces: &'a Traces,
 }
 
 /// How one call ended
@@ -44,7 +47,7 @@ pub trait Driver: Sync {
     /// As [`Driver::play`], for a driver that plays the server too, and has no sockets
     ///
     /// `None` for all others: a real server is started for them.
-    fn play_both(&self, _scenario: &Scenario) -> Option<(Vec<Ended>, Tally)> {
+    fn play_both(&self, _scenario: &Scenario, _traces: &Traces) -> Option<(Vec<Ended>, Tally)> {
         None
     }
 }

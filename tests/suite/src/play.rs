@@ -6,7 +6,7 @@ use serde::Serialize;
 use steadfast::outcome::Outcome;
 use steadfast_mock::Mock;
 use steadfast_scenario::{Mismatch, Observed, Scenario, Tally};
-use steadfast_sim::{observed, request_to};
+use steadfast_sim::{Traces, observed, request_to};
 
 use crate::driver::{Driver, Ended, Part};
 
@@ -86,9 +86,10 @@ impl Played {
             plays,
             differences: Vec::new(),
         };
-        if let Some((ended, seen)) = driver.play_both(scenario) {
+        let traces = Traces::default();
+        if let Some((ended, seen)) = driver.play_both(scenario, &traces) {
             played.seen = seen;
-            played.compare(ended, Duration::ZERO);
+            played.compare(ended, &traces, Duration::ZERO);
         } else if let Err(error) = played.on_sockets(driver) {
             played.differ(None, [mismatch("scenario", "to be played", error)]);
         }
@@ -104,21 +105,27 @@ impl Played {
         let Scenario { script, call, seen, tolerance, .. } = self.scenario;
         let mock = Mock::start(script, None).map_err(|error| format!("no server: {error}"))?;
         let request = request_to(self.scenario, &mock.base_url());
-        let ended = driver.play(&Part { call, request, ca_pem: mock.ca_pem() });
+        let traces = Traces::default();
+        let ended = driver.play(&Part { call, request, ca_pem: mock.ca_pem(), traces: &traces });
         if ended.is_ok() {
             // What comes too much, comes until the server ends.
             mock.wait_for(SEEN_WITHIN, |recorded| seen.check(&recorded.tally()).is_empty());
         }
         let recorded = mock.shutdown();
         (self.seen, self.late) = (recorded.tally(), recorded.late());
-        self.compare(ended?, *tolerance);
+        self.compare(ended?, &traces, *tolerance);
         Ok(())
     }
 
-    /// Notes where the calls and what the server saw differ from the file
-    fn compare(&mut self, ended: Vec<Ended>, tolerance: Duration) {
+    /// Notes where the calls and what the server saw differ from the file, and their replays from them
+    fn compare(&mut self, ended: Vec<Ended>, traces: &Traces, tolerance: Duration) {
         let Scenario { call, seen, .. } = self.scenario;
         self.differ(None, seen.check(&self.seen));
+        let not_replayed = traces.differences(call.calls).into_iter();
+        self.differ(
+            None,
+            not_replayed.map(|found| mismatch("trace", "to replay with the same steps", found)),
+        );
         if ended.len() != call.calls as usize {
             self.differ(None, [mismatch("calls", &call.calls.to_string(), ended.len().to_string())]);
         }
@@ -202,7 +209,13 @@ mod tests {
         let played = play(scenario("result = \"completed\"\n[seen]\nrequests = 0"), &Idle);
         assert_eq!(
             (told(&played), played.driver),
-            (vec!["None calls: expected 1, got 0".to_owned()], "idle")
+            (
+                vec![
+                    "None trace: expected to replay with the same steps, got 0 traces of 1 calls".to_owned(),
+                    "None calls: expected 1, got 0".to_owned(),
+                ],
+                "idle"
+            )
         );
     }
 

@@ -1,7 +1,7 @@
 //! Scenarios under virtual time, where nothing is late and every time is exact.
 
 use steadfast_scenario::{Scenario, Tally};
-use steadfast_sim::{Sim, request};
+use steadfast_sim::{Sim, Traces, request};
 
 use crate::driver::{Driver, Ended, Part};
 
@@ -18,8 +18,8 @@ impl Driver for Simulated {
         Err("the simulator plays the server too".to_owned())
     }
 
-    fn play_both(&self, scenario: &Scenario) -> Option<(Vec<Ended>, Tally)> {
-        let mut sim = Sim::new(&scenario.script);
+    fn play_both(&self, scenario: &Scenario, traces: &Traces) -> Option<(Vec<Ended>, Tally)> {
+        let mut sim = Sim::new(&scenario.script).traces(traces);
         let ended = (0..scenario.call.calls).map(|_| {
             let played = sim.play(request(scenario), &scenario.call);
             let observed = played.observed();

@@ -17,8 +17,8 @@ impl Driver for Blocking {
         "blocking"
     }
 
-    fn play(&self, Part { call, request, ca_pem }: &Part<'_>) -> Result<Vec<Ended>, String> {
-        let mut client = Client::new();
+    fn play(&self, Part { call, request, ca_pem, traces }: &Part<'_>) -> Result<Vec<Ended>, String> {
+        let mut client = Client::new().with_recorders(traces.recorders());
         if let Some(pem) = ca_pem {
             client =
                 client.with_tls(TlsConfig::roots_only(pem.as_bytes()).map_err(|error| error.to_string())?);

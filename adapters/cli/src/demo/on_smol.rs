@@ -22,6 +22,7 @@ impl Driver for Smol {
             Some(pem) => Client::new()
                 .with_tls(TlsConfig::roots_only(pem.as_bytes()).map_err(|error| error.to_string())?),
         };
+        let client = client.with_recorders(part.traces.recorders());
         Ok(smol::block_on(play(&client, &part.request, part.call)))
     }
 }

@@ -24,6 +24,7 @@ impl Driver for Tokio {
             Some(pem) => Client::new()
                 .with_tls(TlsConfig::roots_only(pem.as_bytes()).map_err(|error| error.to_string())?),
         };
+        let client = client.with_recorders(part.traces.recorders());
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
         Ok(runtime.block_on(play(client, part)))

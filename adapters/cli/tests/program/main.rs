@@ -11,5 +11,6 @@ mod output;
 mod prompt;
 mod proxy;
 mod recorded;
+mod replay;
 mod sim;
 mod support;

@@ -28,6 +28,7 @@ use steadfast::connect::Proxies;
 use steadfast::machine::{FailureKind, IoFailure, Stage};
 use steadfast::outcome::Outcome;
 use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
+use steadfast::trace::Recorder;
 use steadfast_tls::TlsConfig;
 
 use crate::calling::CallStream;
@@ -48,7 +49,11 @@ pub struct Client<N: Network> {
     overrides: Overrides,
     connector: Connector<N>,
     connections: Connections<N>,
+    recorders: Option<Recorders>,
 }
+
+/// What records the calls of a client
+type Recorders = Arc<dyn Fn(&Request) -> Option<Recorder> + Send + Sync>;
 
 /// Whom TLS trusts; the platform's certificates are loaded when they are first needed
 #[derive(Default)]
@@ -63,7 +68,7 @@ impl<N: Network> Client<N> {
     pub fn new() -> Self {
         let connector = Connector::new();
         let connections = Connections::new(connector.clock, PoolSettings::default());
-        Self { overrides: Overrides::new(), connector, connections }
+        Self { overrides: Overrides::new(), connector, connections, recorders: None }
     }
 
     /// The same client with these overrides for each of its calls, merged over those it had
@@ -107,6 +112,17 @@ impl<N: Network> Client<N> {
         self
     }
 
+    /// The same client, which records those of its calls for which `recorders` gives a recorder
+    ///
+    /// See [`steadfast::trace`] for what is recorded.
+    pub fn with_recorders(
+        mut self,
+        recorders: impl Fn(&Request) -> Option<Recorder> + Send + Sync + 'static,
+    ) -> Self {
+        self.recorders = Some(Arc::new(recorders));
+        self
+    }
+
     /// Closes the connections that no call uses, of this client and its clones
     pub fn close_idle(&self) {
         self.connections.close_idle();
@@ -141,12 +157,27 @@ impl<N: Network> Client<N> {
     /// The call begins now, with what is in force here (rule CFG-5). Works for a unary request too:
     /// there are no pieces then, only the outcome.
     pub fn stream(&self, request: Request) -> CallStream<Calls<N>> {
+        let recorder = self.recorders.as_ref().and_then(|recorders| recorders(&request));
+        self.begin(request, recorder)
+    }
+
+    /// As [`Client::stream`], and records the call
+    ///
+    /// [`CallStream::recording`] tells how that goes. Whatever becomes of it, the call goes on.
+    pub fn record(&self, request: Request, recorder: Recorder) -> CallStream<Calls<N>> {
+        self.begin(request, Some(recorder))
+    }
+
+    fn begin(&self, request: Request, recorder: Option<Recorder>) -> CallStream<Calls<N>> {
         let config = self.config().with(request.overrides());
         let config = config.expect("overrides were checked when the request was built").config();
         let clock = self.connector.clock;
         let env = Env { seed: RandomState::new().hash_one(0), unix_at_origin: clock.unix_at_origin() };
         let origin = request.origin().clone();
-        let call = Call::new(self.connector.prepare(request), config, env, clock.now());
+        let mut call = Call::new(self.connector.prepare(request), config, env, clock.now());
+        if let Some(recorder) = recorder {
+            call.record(recorder).expect("the call has not begun");
+        }
         CallStream::new(call, Calls::new(self.connector.clone(), self.connections.clone(), origin))
     }
 

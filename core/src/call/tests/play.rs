@@ -8,6 +8,7 @@ use crate::dialect::Dialect;
 use crate::machine::{Ended, Event, FailureKind, IoFailure, Machine, Misuse, Stage};
 use crate::outcome::{Completion, ErrorKind, Outcome, Phase};
 use crate::time::Instant;
+use crate::trace::{Finish, Memory, Recorder, Trace};
 
 use super::record::Record;
 use super::wire;
@@ -39,14 +40,35 @@ pub(super) struct Play {
     interrupt: Box<dyn FnMut(usize) -> bool>,
     /// The points at which a drain could be dropped, so far
     pub(super) points: usize,
+    /// After the call, for what that writes when it is dropped
+    replayed: Replayed,
+}
+
+/// The trace of a call, which has to come out the same when it is replayed (INV-9)
+struct Replayed(Memory);
+
+impl Drop for Replayed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let trace = Trace::read(&self.0.bytes()[..]).unwrap();
+        let replay = trace.replay(|_, _| {});
+        assert_eq!(replay.difference, None);
+        assert_eq!(replay.outcome.is_some(), trace.finish() == Finish::Whole);
+    }
 }
 
 impl Play {
     pub(super) fn new(request: Request, overrides: Overrides) -> Self {
         let env = Env { seed: 7, unix_at_origin: UNIX_AT_START - START.since_origin() };
         let config = RequestConfig::default().with(&overrides).unwrap();
+        let mut call = Call::new(request, config, env, START);
+        let replayed = Replayed(Memory::default());
+        call.record(Recorder::new(replayed.0.clone())).unwrap();
         Self {
-            call: Call::new(request, config, env, START),
+            call,
+            replayed,
             record: Record::default(),
             now: Duration::ZERO,
             eager: true,
@@ -75,6 +97,11 @@ impl Play {
     pub(super) fn eagerly(mut self) -> Self {
         self.eager = true;
         self
+    }
+
+    /// What was recorded so far
+    pub(super) fn trace(&self) -> String {
+        String::from_utf8(self.replayed.0.bytes()).unwrap()
     }
 
     /// The time
@@ -228,7 +255,7 @@ impl Play {
 
     /// Feeds an event and takes all steps that follow from it
     pub(super) fn try_feed(&mut self, event: Event<'_, Call>) -> Result<(), Misuse> {
-        let Self { call, record, now, eager, interrupt, points } = self;
+        let Self { call, record, now, eager, interrupt, points, .. } = self;
         let now = *now;
         record.trace.push(format!("{now:?} <- {event:?}"));
         let mut stopped_at = |points: &mut usize| {

@@ -35,6 +35,7 @@ fn holds_no_secret(play: &Play) {
         serde_json::to_string(outcome).unwrap(),
         outcome.timeline.to_string(),
         format!("{:?}", play.call),
+        play.trace(),
     ];
     if let Err(error) = &outcome.result {
         prints.extend([error.to_string(), format!("{:?}", error.kind)]);
@@ -49,7 +50,7 @@ fn holds_no_secret(play: &Play) {
 #[test]
 fn of_a_call_that_has_not_begun() {
     let play = play(Shape::Stream);
-    for print in [format!("{:?}", play.call), format!("{:?}", play.call.request())] {
+    for print in [format!("{:?}", play.call), format!("{:?}", play.call.request()), play.trace()] {
         assert!(!print.contains("secret"), "{print}");
     }
 }

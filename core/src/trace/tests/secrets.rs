@@ -1,0 +1,124 @@
+//! No credential is in a trace, however it came back, and the trace replays all the same.
+
+use super::{Drive, STREAM_HEAD, replays, stream, text};
+use crate::call::RequestBuilder;
+use crate::config::Overrides;
+use crate::machine::{Ended, Event};
+use crate::trace::{Bodies, Memory, Recorder};
+
+const KEY: &str = "sk-a/b+c=very-secret-0123456789";
+const QUERY: &str = "query-secret-4711";
+const COOKIE: &str = "jar-of-4-secrets-0815";
+
+fn request() -> RequestBuilder {
+    let url = format!("https://h/v1?alt=sse&key={QUERY}");
+    let request = crate::call::Request::post(&url).bearer(KEY).header("cookie", &format!("s={COOKIE}"));
+    request.body(format!("{{\"user\":\"{KEY}\"}}")).dialect(crate::dialect::Dialect::OpenAiChat).stream()
+}
+
+/// All that could be found of a secret: more than its first three bytes
+#[track_caller]
+fn holds_no_secret(memory: &Memory) {
+    let text = text(memory);
+    for secret in [KEY, QUERY, COOKIE, "sk-a\\/b", "sk-a%2F", "set-secret"] {
+        for part in secret.as_bytes().windows(6.min(secret.len())) {
+            let part = std::str::from_utf8(part).unwrap();
+            assert!(!text.contains(part), "{part} in {text}");
+        }
+    }
+}
+
+/// A server that says all it knows
+fn echo() -> String {
+    let escaped = KEY.replace('/', "\\/");
+    let encoded = "sk-a%2Fb%2Bc%3Dvery-secret-0123456789";
+    let text = format!("got {KEY}, {escaped}, {encoded}, {QUERY}{COOKIE} sk-a sk-");
+    let head = STREAM_HEAD.replacen("\r\n", &format!("\r\nSet-Cookie: t=set-secret\r\nx-echo: {KEY}\r\n"), 1);
+    format!(
+        "{head}data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n\
+         data: {{\"error\":{{\"message\":\"no {KEY}\",\"code\":\"{QUERY}\"}}}}\n\n"
+    )
+}
+
+#[test]
+fn at_every_split_of_what_a_server_echoes() {
+    let echo = echo();
+    for cut in 0..=echo.len() {
+        let memory = Memory::default();
+        let mut drive = Drive::new(request(), Overrides::new(), Recorder::new(memory.clone()));
+        drive.request(0).receive(1, &echo[..cut]);
+        if drive.outcome.is_none() {
+            drive.receive(2, &echo[cut..]);
+        }
+        drop(drive);
+        holds_no_secret(&memory);
+        replays(&memory);
+    }
+}
+
+#[test]
+fn read_byte_by_byte() {
+    for bodies in Bodies::ALL {
+        let memory = Memory::default();
+        let recorder = Recorder::new(memory.clone()).bodies(bodies);
+        let mut drive = Drive::new(request(), Overrides::new(), recorder);
+        drive.request(0);
+        for byte in echo().as_bytes() {
+            if drive.outcome.is_none() {
+                drive.receive(1, [*byte]);
+            }
+        }
+        drop(drive);
+        holds_no_secret(&memory);
+        if bodies == Bodies::Whole {
+            replays(&memory);
+        }
+    }
+}
+
+#[test]
+fn in_an_answer_that_ends_inside_it() {
+    for end in 1..KEY.len() {
+        let memory = Memory::default();
+        let mut drive =
+            Drive::new(request(), Overrides::new().max_attempts(1), Recorder::new(memory.clone()));
+        drive
+            .request(0)
+            .receive(1, format!("HTTP/1.1 401 No\r\ncontent-length: 99\r\n\r\nkey {}", &KEY[..end]));
+        let link = drive.link();
+        drive.feed(2, Event::Eof(link, Ended::Clean));
+        holds_no_secret(&memory);
+        replays(&memory);
+    }
+}
+
+#[test]
+fn in_the_first_line_are_placeholders_of_the_same_length() {
+    let memory = Memory::default();
+    drop(Drive::new(request(), Overrides::new(), Recorder::new(memory.clone())));
+    let line: serde_json::Value = serde_json::from_str(text(&memory).lines().next().unwrap()).unwrap();
+    assert_eq!(line["request"]["url"], "https://h:443/v1?alt=&key=");
+    let lengths: Vec<usize> = line["request"]["credentials"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|placeholder| placeholder.as_str().unwrap().len())
+        .collect();
+    assert_eq!(lengths, [KEY.len() + 6, KEY.len() + 1, KEY.len(), COOKIE.len(), QUERY.len()]);
+}
+
+#[test]
+fn what_waits_for_the_next_read_is_bounded() {
+    let memory = Memory::default();
+    let mut drive = Drive::new(stream().bearer(KEY), Overrides::new(), Recorder::new(memory.clone()));
+    let (head, tail) = KEY.split_at(8);
+    let padding = format!(": {}", "y".repeat(Recorder::MAX_HELD_BYTES));
+    drive.request(0).receive(1, STREAM_HEAD).receive(2, padding + head);
+    assert!(text(&memory).len() > Recorder::MAX_HELD_BYTES);
+    drive.receive(3, format!("{tail} and {tail}\n\n"));
+    drop(drive);
+    let text = text(&memory);
+    assert!(!text.contains(KEY) && !text.contains(head), "the beginning is replaced on suspicion");
+    assert_eq!(text.matches(tail).count(), 1, "and the rest too, where it follows");
+    replays(&memory);
+}
