@@ -16,7 +16,7 @@ use crate::time::Instant;
 pub(super) struct StreamBody {
     source: Source,
     /// The body of an event stream so far, while it may be one JSON document that is mislabelled
-    document: Option<Document>,
+    document: Option<Box<Document>>,
     dialect: Dialect,
     /// An error on a bare line, which the document may have said
     bare_error: Option<String>,
@@ -69,7 +69,7 @@ enum Source {
     /// Events in whichever framing
     Events(Framer),
     /// One JSON document in place of the stream that was asked for
-    Whole(Document),
+    Whole(Box<Document>),
 }
 
 /// The event whose findings are being given out
@@ -99,13 +99,13 @@ impl StreamBody {
     ) -> Self {
         let source = match framing {
             Some(framing) => Source::Events(Framer::new(framing, max_event_bytes)),
-            None => Source::Whole(Document::new(true)),
+            None => Source::Whole(Box::new(Document::new(true))),
         };
         let streams_events = dialect.framing(None) == Some(Framing::Sse);
         Self {
             source,
             mislabelled: (framing != Some(Framing::Sse) && streams_events).then_some(max_event_bytes),
-            document: (framing == Some(Framing::Sse)).then(|| Document::new(false)),
+            document: (framing == Some(Framing::Sse)).then(|| Box::new(Document::new(false))),
             dialect,
             bare_error: None,
             decoder: Decoder::new(dialect),
@@ -210,7 +210,7 @@ impl StreamBody {
     pub(super) fn end(&mut self, proper: bool) -> Result<Tail, ProtocolError> {
         self.over = true;
         // Some servers and proxies give any answer or error the type of the stream that was asked for.
-        if self.document.as_ref().is_some_and(Document::is_json) {
+        if self.document.as_ref().is_some_and(|document| document.is_json()) {
             self.enter_document();
         }
         if let (Some(error), Source::Events(_)) = (self.bare_error.take(), &self.source) {
@@ -248,7 +248,7 @@ impl StreamBody {
     /// Decodes the document, unless it is blank
     fn decode_document(&mut self) -> Result<(), ProtocolError> {
         let Source::Whole(document) = &mut self.source else { return Ok(()) };
-        self.own = std::mem::replace(document, Document::new(true)).into_text();
+        self.own = std::mem::replace(&mut **document, Document::new(true)).into_text();
         if self.own.trim_ascii().is_empty() {
             return Ok(());
         }
