@@ -38,7 +38,7 @@ impl Driver {
     pub(super) fn new(request: Request, config: RequestConfig, seed: u64, eager: bool, drops: u16) -> Self {
         let env = Env { seed, unix_at_origin: UNIX_AT_START - START.since_origin() };
         Self {
-            call: Call::new(request, config.clone(), env, START),
+            call: Call::new(request, config, env, START),
             record: Record::new(config),
             now: START,
             eager,
