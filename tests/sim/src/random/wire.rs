@@ -281,11 +281,14 @@ impl Wire {
             return;
         } else {
             let (before, after) = asked.dialect.map_or(("", ""), speech::whole);
+            let is_event = asked.shape == Shape::Stream
+                && matches!(asked.dialect, Some(Dialect::Gemini | Dialect::Ollama));
+            let most = if is_event { asked.config.max_event_bytes() } else { max_body };
             body.push(before);
             body.token();
-            if floods && max_body <= MAX_FLOOD {
+            if floods && most <= MAX_FLOOD {
                 body.mark(Mark::MayBreak);
-                body.fill(max_body + SLACK);
+                body.fill(most + SLACK);
                 body.mark(Mark::Broken);
             }
             body.push(after);
