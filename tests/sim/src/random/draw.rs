@@ -259,7 +259,9 @@ fn head(choices: &mut Choices<'_>) -> Head {
         ContentType::Plain,
         ContentType::WholeJson,
         ContentType::Html,
-    ][choices.weighted(&[20, 1, 1, 1, 1])];
+        ContentType::JsonArray,
+    ][choices.weighted(&[20, 1, 1, 1, 1, 2])];
+    head.gzip = choices.one_in(16);
     // In the middle of a busy hour, some of it comes inside a 200 as well.
     if status != 200 || choices.one_in(8) {
         head.problem =

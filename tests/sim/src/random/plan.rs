@@ -86,7 +86,8 @@ pub enum Cancel {
 pub struct Exchange {
     /// What becomes of opening a connection, where a new one is opened
     pub connect: Connect,
-    /// On a connection that was left, the server's side ends so long after it is taken up again
+    /// On a connection that was left, the server's side ends so long after it is taken up again; with
+    /// [`End::Open`] the server is gone, and nothing is ever heard of that
     pub stale: Option<(Duration, End)>,
     /// The bytes of a request that are taken before the answer begins, and no more before that;
     /// `None` is the whole request
@@ -161,6 +162,8 @@ pub struct Head {
     pub framing: Framing,
     /// What the body of an error says
     pub problem: Problem,
+    /// The body comes as gzip, unasked, unless the connection's end is that of the body
+    pub gzip: bool,
     /// Header fields of no meaning, in bytes
     pub padding: u32,
 }
@@ -199,6 +202,8 @@ pub enum ContentType {
     Plain,
     /// JSON, and where a stream was asked for, the whole answer is one JSON document indeed
     WholeJson,
+    /// JSON, where Gemini was asked for a stream: its events are the elements of one array
+    JsonArray,
     /// A page of HTML, which it is
     Html,
 }
@@ -303,6 +308,7 @@ impl Head {
             content_type: ContentType::Right,
             framing: Framing::Chunks,
             problem: Problem::Overload,
+            gzip: false,
             padding: 0,
         }
     }

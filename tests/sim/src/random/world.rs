@@ -79,6 +79,9 @@ impl World {
             unix_at_origin: Duration::from_secs(plan.unix_seconds),
         };
         let mut call = Call::new(request, plan.config, env, began);
+        if let Some(recorder) = self.log.recorder() {
+            call.record(recorder).expect("the call has not begun");
+        }
         self.watch.begin(plan, number, began);
         self.calls += 1;
         let mut driver = Driver {
@@ -281,7 +284,7 @@ impl World {
                 self.watch.heard = true;
                 let exchange = &driver.plan.exchanges[link.exchange];
                 head_met(coverage, driver.plan, link.exchange);
-                let head = parsed_head(exchange, driver.asked());
+                let head = parsed_head(exchange, driver.asked(), wire.is_coded());
                 return self.tell(driver, call, Told::Link, Event::Fact(Fact::Head(id, head)));
             }
             Arrival::BodyEnd => {
@@ -436,7 +439,6 @@ impl World {
         wire: &Wire,
     ) -> Result<Stop, Violation> {
         self.watch.told(driver.now, told);
-        self.log.event(driver.now, &event);
         let whole = driver.whole;
         let drain = match call.handle(driver.now, event) {
             Ok(drain) => drain,
@@ -470,7 +472,6 @@ impl World {
             self.steps += 1;
             match drain.next() {
                 Step::Do(command) => {
-                    self.log.command(&command);
                     match &command {
                         Command::Connect(id) => {
                             let exchange = self.server.next_exchange(driver.plan);
@@ -482,19 +483,14 @@ impl World {
                     self.commands.push(command);
                 }
                 Step::Deliver(item) => {
-                    self.log.item(&item);
                     self.watch.delivers(&item)?;
                     driver.took(&item);
                     if driver.client.fails_at > 0 || (driver.away_until.is_some() && !driver.client.watched) {
                         return Ok(Stop::Held);
                     }
                 }
-                Step::Wait(wait) => {
-                    self.log.wait(&wait);
-                    return Ok(Stop::Wait(wait));
-                }
+                Step::Wait(wait) => return Ok(Stop::Wait(wait)),
                 Step::Done(outcome) => {
-                    self.log.done(&outcome);
                     driver.away_until = None;
                     self.watch.settled(&outcome, wire)?;
                     if let Some(outcomes) = &mut self.outcomes {
