@@ -124,6 +124,8 @@ faults! {
     StaleEvent "stale-event",
     /// A response that comes as facts
     Facts "facts",
+    /// A call that begins while another one is under way
+    Together "calls-at-once",
     /// A connection used again
     Reused "reused-connection",
 }

@@ -149,6 +149,7 @@ fn call(choices: &mut Choices<'_>, times: &Times) -> CallPlan {
         ]),
         body_bytes: choices.pick(&[2, 2, 2, 500, 0]),
         idle: if choices.one_in(3) { times.draw(choices) } else { Duration::ZERO },
+        beside: choices.one_in(4),
         client: client(choices, times),
     }
 }

@@ -3,11 +3,12 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `choices` | [`Choices`]: the numbers that a plan is drawn from |
-//! | `plan`, `draw` | [`Plan`]: calls in a row, and what their servers do; how it is drawn |
+//! | `plan`, `draw` | [`Plan`]: calls, and what their servers do; how it is drawn |
 //! | `wire`, `speech`, `coding` | what a server sends, and what each byte of it makes known |
 //! | `server` | the servers of a run, and the connections that calls leave |
 //! | `truth` | what the rules make of all that |
 //! | `world`, `driver`, `requests` | the driver and the consumer, and what they ask for |
+//! | `together`, `late` | calls at the same time; what is told too late |
 //! | `invariants` | [`Invariant`]: what holds of every call |
 //! | `watch`, `waits`, `settled` | the checks: of commands and items, of waits, of the outcome |
 //! | `coverage`, `met` | [`Coverage`]: which faults and transitions were met |
@@ -22,6 +23,7 @@ mod coverage;
 mod draw;
 mod driver;
 mod invariants;
+mod late;
 mod log;
 mod met;
 mod plan;
@@ -33,6 +35,7 @@ mod shrink;
 mod speech;
 #[cfg(feature = "proptest")]
 mod strategy;
+mod together;
 mod truth;
 mod waits;
 mod watch;

@@ -166,7 +166,9 @@ impl Simulator {
         simulator.world.log = Log::of_traces();
         simulator.world.outcomes = Some(Vec::new());
         let violation = simulator.play(plan).err();
-        let outcomes = simulator.world.outcomes.take().unwrap_or_default();
+        let mut outcomes = simulator.world.outcomes.take().unwrap_or_default();
+        outcomes.sort_by_key(|(number, _)| *number);
+        let outcomes = outcomes.into_iter().map(|(_, outcome)| outcome).collect();
         let traces = simulator.world.log.traces();
         Played { violation, outcomes, traces, digest: simulator.digest().unwrap_or_default() }
     }
