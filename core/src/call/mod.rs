@@ -355,8 +355,11 @@ impl Call {
             ));
         }
         if attempt.record.reused && attempt.sent == 0 && !bytes.is_empty() {
-            // No answer to a request that nobody has seen: perhaps why the server closes it.
-            self.replace_connection(Reason::Protocol);
+            // No answer to a request that nobody has seen: perhaps why the server closes it. Past the
+            // deadline there is no time for another connection, and the expiry is what comes next.
+            if self.spent().is_none() {
+                self.replace_connection(Reason::Protocol);
+            }
             return Ok(&[]);
         }
         attempt.record.bytes_received += bytes.len() as u64;

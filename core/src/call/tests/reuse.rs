@@ -56,6 +56,17 @@ fn a_call_that_is_given_up_between_two_connections_leaves_neither() {
     assert_eq!(play.outcome().timeline.attempt_count(), 1);
 }
 
+/// Bytes that nobody asked for end no call, and there is no time for another connection
+#[test]
+fn none_is_replaced_once_the_deadline_has_passed() {
+    let mut play = with(Retries::Allowed, Overrides::new().total_deadline(1.0));
+    play.at(10).reused().at(1_000).receive("H");
+    assert_eq!(play.record.opened().len(), 1);
+    play.expire();
+    assert_eq!(play.breach(), (Phase::Deadline, ms(1_000), ms(1_000)));
+    assert_eq!(play.record.opened().len(), 1);
+}
+
 /// The attempt goes on, so its clocks do
 #[test]
 fn a_replacement_gets_no_time_of_its_own() {
