@@ -16,6 +16,9 @@ use steadfast::machine::{Ended, Event, Machine, Step};
 use steadfast::outcome::{Completion, Delta, Ending, ErrorKind, Outcome};
 use steadfast::time::Instant;
 
+/// More steps than a call takes: one that goes round in circles fails instead of hanging
+const MAX_STEPS: usize = 1_000;
+
 static MAGPIE: Definition = Definition {
     name: "magpie",
     framing: Framing::Sse,
@@ -100,10 +103,12 @@ fn play(response: &str) -> (String, Outcome) {
     let mut now = Instant::ORIGIN;
     let mut event = Event::Start;
     let mut response = response.as_bytes();
+    let mut steps = 0..MAX_STEPS;
     loop {
         let mut connected = None;
         let mut drain = call.handle(now, event).unwrap();
         let wait = loop {
+            assert!(steps.next().is_some(), "the call goes round in circles");
             match drain.next() {
                 Step::Do(Command::Connect(id)) => connected = Some(id),
                 Step::Do(Command::Close(..)) => {}

@@ -14,6 +14,7 @@ use steadfast::framing::Framing;
 use steadfast::trace::Bodies;
 
 use crate::exit::Exit;
+use crate::plant::{self, Plant};
 use crate::provider::{PROFILES, Provider};
 use crate::usage::UsageError;
 
@@ -263,9 +264,8 @@ pub(crate) struct SimArgs {
     pub(crate) json: bool,
 
     /// Switch a mistake on, to see it found
-    #[cfg(feature = "planted-faults")]
-    #[arg(long, value_name = "FAULT")]
-    pub(crate) plant: Option<steadfast::planted::Fault>,
+    #[arg(long, value_name = "FAULT", value_parser = plant::parse, long_help = plant::long_help())]
+    pub(crate) plant: Option<Plant>,
 }
 
 #[derive(Args, Debug)]

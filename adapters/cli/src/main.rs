@@ -16,7 +16,7 @@
 //! | `mock` | `steadfast mock` |
 //! | `config` | `steadfast config` |
 //! | `input` | what comes from stdin, or from a file |
-//! | `sim` | `steadfast sim` |
+//! | `sim`, `plant` | `steadfast sim`, and its `--plant` |
 //! | `record`, `replay` | `call --record` and `steadfast replay` |
 //! | `output`, `message` | what goes to stdout, and to stderr |
 //! | `interrupt` | Ctrl-C |
@@ -35,6 +35,7 @@ mod live;
 mod message;
 mod mock;
 mod output;
+mod plant;
 mod progress;
 mod provider;
 mod record;

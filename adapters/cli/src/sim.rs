@@ -11,6 +11,11 @@ use crate::args::SimArgs;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::{is_read, print, print_json};
+use crate::plant;
+#[cfg(feature = "planted-faults")]
+use crate::plant::Plant;
+#[cfg(feature = "planted-faults")]
+use crate::usage::UsageError;
 
 /// So many runs are played between two words about how far it is
 const RUNS_PER_WORD: u64 = 8_192;
@@ -30,7 +35,14 @@ struct Report {
 /// Runs the command
 pub(crate) fn run(args: &SimArgs) -> Result<Exit, Failure> {
     #[cfg(feature = "planted-faults")]
-    steadfast::planted::plant(args.plant);
+    match args.plant {
+        Some(Plant::All) if args.replay.is_some() || !args.tape.is_empty() => {
+            return Err(UsageError::EveryFaultOnOneRun.into());
+        }
+        Some(Plant::All) => return plant::run_all(args),
+        Some(Plant::One(fault)) => steadfast::planted::plant(Some(fault)),
+        None => {}
+    }
     if let Some(seed) = args.replay {
         return replay(&Plan::draw(&mut Choices::from_seed(seed)), Simulator::explain(seed).as_ref());
     }
@@ -73,8 +85,8 @@ fn play(args: &SimArgs) -> Report {
 
 /// One run, step by step, and the shortest that breaks the same invariant
 fn replay(plan: &Plan, found: Option<&Found>) -> Result<Exit, Failure> {
-    let played = Simulator::log(plan);
-    let mut text = format!("{plan}\n{}", played.log);
+    let played = Simulator::record(plan);
+    let mut text = format!("{plan}\n{}", played.log());
     // Writing to a string cannot fail.
     _ = match &played.violation {
         Some(violation) => writeln!(text, "violation: {violation}"),
@@ -104,13 +116,13 @@ impl Report {
     fn text(&self, args: &SimArgs, missing: &[String]) -> String {
         let totals = self.simulator.totals();
         let mut text = format!(
-            "runs={} calls={} steps={} virtual_hours={:.1} violations={} runs_per_s={:.0} calls_per_s={:.0}",
+            "runs={} steps={} virtual_hours={:.1} violations={} runs_per_s={:.0}\ncalls={} calls_per_s={:.0}",
             totals.runs,
-            totals.calls,
             totals.steps,
             self.virtual_hours(),
             self.violations,
             self.per_second(totals.runs),
+            totals.calls,
             self.per_second(totals.calls)
         );
         // Writing to a string cannot fail.
@@ -126,9 +138,9 @@ impl Report {
                 let tape: Vec<String> = found.tape.iter().map(u32::to_string).collect();
                 let tape = tape.join(",");
                 _ = writeln!(text, "\nThe shortest run that breaks the first:\n\n{found}");
-                _ = writeln!(text, "that run alone: steadfast sim{} --tape {tape}", planted(args));
+                _ = writeln!(text, "that run alone: steadfast sim{} --tape {tape}", plant::again(args));
             }
-            _ = writeln!(text, "replay: steadfast sim{} --replay {seed}", planted(args));
+            _ = writeln!(text, "replay: steadfast sim{} --replay {seed}", plant::again(args));
         }
         if !missing.is_empty() {
             _ = writeln!(text, "never met: {}", missing.join(", "));
@@ -166,15 +178,4 @@ impl Report {
             "never_met": missing,
         })
     }
-}
-
-/// What a command line has to say again for the same fault
-#[cfg(feature = "planted-faults")]
-fn planted(args: &SimArgs) -> String {
-    args.plant.map_or_else(String::new, |fault| format!(" --plant {}", fault.name()))
-}
-
-#[cfg(not(feature = "planted-faults"))]
-fn planted(_: &SimArgs) -> &'static str {
-    ""
 }

@@ -41,4 +41,7 @@ pub(crate) enum UsageError {
     Endless,
     #[error("there is no scenario {name}; the nearest is {nearest}")]
     NoScenario { name: String, nearest: &'static str },
+    #[cfg(feature = "planted-faults")]
+    #[error("--plant all plays runs until each fault is found: it goes with neither --replay nor --tape")]
+    EveryFaultOnOneRun,
 }

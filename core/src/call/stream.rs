@@ -234,7 +234,9 @@ impl StreamBody {
                         Field::Bare => is_error(data),
                         Field::Data | Field::Error => is_complete(String::from_utf8_lossy(data).trim_ascii()),
                     };
-                    if proper && (counts || planted!(PartialEventDispatched)) && !planted!(TailLost) {
+                    let counts = counts || planted!(PartialEventDispatched);
+                    let is_lost = planted!(TailLost);
+                    if proper && counts && !is_lost {
                         self.open_event(&tail, 0, &[])?;
                         return Ok(Tail::Taken);
                     }

@@ -61,11 +61,11 @@
 //!     calls: vec![CallPlan::stream(Dialect::OpenAiChat)],
 //!     exchanges: vec![busy.clone(), busy, Exchange::new()],
 //! };
-//! let played = Simulator::log(&plan);
+//! let played = Simulator::record(&plan);
 //! assert_eq!(played.violation, None);
 //! let outcome = &played.outcomes[0];
 //! assert!(outcome.result.is_ok() && outcome.timeline.attempt_count() == 3);
-//! assert!(outcome.timeline.elapsed() >= Duration::from_secs(4), "{}", played.log);
+//! assert!(outcome.timeline.elapsed() >= Duration::from_secs(4), "{}", played.log());
 //! ```
 //!
 //! `steadfast sim` does the same from the command line.

@@ -5,6 +5,8 @@ use steadfast::machine::{Drain, Ended, Event, FailureKind, IoFailure, Machine, S
 use steadfast::outcome::Outcome;
 use steadfast::time::Instant;
 
+use crate::play::MAX_EVENTS;
+
 /// The sending side of a server, whose bytes need no time to come
 pub trait Source {
     /// What comes next on the connection of that attempt
@@ -46,7 +48,7 @@ pub fn replay(
 ) -> Result<Outcome, Endless> {
     let mut now = Instant::ORIGIN;
     let mut pause = feed(&mut call, now, Event::Start, &mut take);
-    loop {
+    for _ in 0..MAX_EVENTS {
         let event = match pause {
             Pause::Over(outcome) => return Ok(*outcome),
             Pause::Connect(id) => Event::Connected(id),
@@ -73,6 +75,7 @@ pub fn replay(
         };
         pause = feed(&mut call, now, event, &mut take);
     }
+    panic!("no end after {MAX_EVENTS} events: {call:?}")
 }
 
 /// What a call asks for once it has taken all its steps
@@ -89,7 +92,7 @@ fn feed(call: &mut Call, now: Instant, event: Event<'_, Call>, take: &mut impl F
 
 fn steps(mut drain: Drain<'_, Call>, take: &mut impl FnMut(Item<'_>)) -> Pause {
     let mut connect = None;
-    loop {
+    for _ in 0..MAX_EVENTS {
         match drain.next() {
             Step::Do(Command::Connect(id)) => connect = Some(id),
             Step::Do(Command::Close(..)) => {}
@@ -98,6 +101,7 @@ fn steps(mut drain: Drain<'_, Call>, take: &mut impl FnMut(Item<'_>)) -> Pause {
             Step::Done(outcome) => return Pause::Over(Box::new(outcome)),
         }
     }
+    panic!("no rest after {MAX_EVENTS} steps")
 }
 
 fn reset() -> IoFailure {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::header::LOCATION;
 use steadfast::call::{Command, Request, RequestBuilder, RequestError, Timer};
-use steadfast::config::Overrides;
+use steadfast::config::{Overrides, RequestConfig};
 use steadfast::connect::{HappyEyeballs, Next, Proxy, Tunnel};
 use steadfast::dialect::Dialect;
 use steadfast::machine::{Event, FailureKind, IoFailure, ProxyRefusal, Stage};
@@ -168,7 +168,7 @@ fn connect(answer: &str) -> Result<String, (ErrorKind, Billing, usize)> {
     let url = "https://api.example.com/v1";
     let proxy = Proxy::new("http://proxy.example:3128").expect("a proxy");
     let mut hand = Hand::start(request(Request::post(url)));
-    loop {
+    for _ in 0..RequestConfig::default().max_attempts().get() {
         let id = hand.connection.expect("an attempt");
         let now =
             hand.deadline.map_or(0.0, |(due, timer)| if timer == Timer::Connect { due - 9.0 } else { 0.0 });
@@ -190,6 +190,7 @@ fn connect(answer: &str) -> Result<String, (ErrorKind, Billing, usize)> {
             }
         }
     }
+    panic!("more attempts than are allowed")
 }
 
 #[test]

@@ -12,10 +12,13 @@ fn sim(arguments: &[&str]) -> Ran {
 fn runs_hold_and_are_counted() {
     let ran = sim(&["--runs", "300", "--seed", "7"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
-    assert!(ran.stdout.starts_with("runs=300 calls="), "{}", ran.stdout);
-    for part in
-        [" violations=0 ", " virtual_hours=", " runs_per_s=", "\nreset  ", "\nStreaming -> Finished  "]
-    {
+    let keys = |line: &str| {
+        line.split(' ').map(|pair| pair.split_once('=').map(|(key, _)| key.to_owned())).collect()
+    };
+    let first: Option<Vec<String>> = ran.stdout.lines().next().and_then(keys);
+    let expected = ["runs", "steps", "virtual_hours", "violations", "runs_per_s"];
+    assert_eq!(first, Some(expected.map(str::to_owned).to_vec()), "{}", ran.stdout);
+    for part in ["runs=300 ", " violations=0 ", "\nreset  ", "\nStreaming -> Finished  "] {
         assert!(ran.stdout.contains(part), "{part}: {}", ran.stdout);
     }
 }
@@ -41,14 +44,40 @@ fn one_run_is_told_step_by_step() {
         for part in [
             "call 1: ",
             "exchange 1: ",
-            "<- Start\n",
-            "-> Connect(#1)\n",
-            "-> Done: ",
+            "\"event\":\"start\"}\n",
+            "{\"step\":\"connect\",\"link\":1}\n",
+            "{\"step\":\"done\",",
             "violations=0 digest=",
         ] {
             assert!(ran.stdout.contains(part), "{arguments:?}, {part}: {}", ran.stdout);
         }
     }
     let ran = sim(&["--replay", "5", "--seed", "6"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stdout);
+}
+
+#[test]
+#[cfg(not(feature = "planted-faults"))]
+fn a_build_without_planted_faults_says_which_has_them() {
+    let ran = sim(&["--plant", "retry-after-delivery"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
+    assert!(ran.stderr.contains("--features planted-faults"), "{}", ran.stderr);
+}
+
+#[test]
+#[cfg(feature = "planted-faults")]
+fn planted_faults_are_found() {
+    let ran = sim(&["--plant", "second-done", "--runs", "2000"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stdout.contains("replay: steadfast sim --plant second-done --replay "), "{}", ran.stdout);
+
+    let ran = sim(&["--plant", "all", "--runs", "1"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stdout);
+    assert!(ran.stdout.starts_with("fault  ") && ran.stdout.contains("not found"), "{}", ran.stdout);
+
+    let ran = sim(&["--plant", "secnd-done"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stdout);
+    assert!(ran.stderr.contains("second-done"), "{}", ran.stderr);
+    let ran = sim(&["--plant", "all", "--replay", "1"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stdout);
 }

@@ -16,6 +16,9 @@ use crate::machine::{Event, Machine, Step};
 use crate::outcome::Outcome;
 use crate::time::Instant;
 
+/// More steps than one event leads to: a call that goes round in circles fails instead of hanging
+const MAX_STEPS: usize = 100_000;
+
 const STREAM_HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
 const HI: &str =
     "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":null}]}\n\n";
@@ -52,7 +55,8 @@ impl Drive {
     fn feed(&mut self, millis: u64, event: Event<'_, Call>) -> &mut Self {
         let Self { call, link, taken, outcome, deadline } = self;
         let mut drain = call.handle(at(millis), event).unwrap();
-        loop {
+        for step in 0.. {
+            assert!(step < MAX_STEPS, "the call goes round in circles");
             match drain.next() {
                 Step::Do(Command::Connect(id)) => *link = Some(id),
                 Step::Do(Command::Close(..)) | Step::Deliver(_) => {}

@@ -56,6 +56,10 @@ faults! {
     Html "html",
     /// One JSON document in place of a stream
     WholeJson "whole-json",
+    /// The events of Gemini as one JSON array
+    JsonArray "json-array",
+    /// A body that comes as gzip
+    Gzip "gzip",
     /// A comment
     Comment "comment",
     /// A keep-alive of the provider
@@ -74,6 +78,8 @@ faults! {
     Blocked "blocked",
     /// Data that is not JSON
     NotJson "not-json",
+    /// A message that begins once more after words
+    SecondMessage "second-message",
     /// More than a bound allows, or a broken chunk
     Broken "broken",
     /// Silence, for longer than a moment
@@ -88,6 +94,8 @@ faults! {
     FinTwice "fin-twice",
     /// A reset
     Reset "reset",
+    /// A peer that is gone while its connection stays open
+    HalfOpen "half-open",
     /// Bytes after the end of the message
     Surplus "surplus",
     /// A message that ends after its call
@@ -116,6 +124,8 @@ faults! {
     StaleEvent "stale-event",
     /// A response that comes as facts
     Facts "facts",
+    /// A call that begins while another one is under way
+    Together "calls-at-once",
     /// A connection used again
     Reused "reused-connection",
 }

@@ -149,6 +149,7 @@ fn call(choices: &mut Choices<'_>, times: &Times) -> CallPlan {
         ]),
         body_bytes: choices.pick(&[2, 2, 2, 500, 0]),
         idle: if choices.one_in(3) { times.draw(choices) } else { Duration::ZERO },
+        beside: choices.one_in(4),
         client: client(choices, times),
     }
 }
@@ -259,7 +260,9 @@ fn head(choices: &mut Choices<'_>) -> Head {
         ContentType::Plain,
         ContentType::WholeJson,
         ContentType::Html,
-    ][choices.weighted(&[20, 1, 1, 1, 1])];
+        ContentType::JsonArray,
+    ][choices.weighted(&[20, 1, 1, 1, 1, 2])];
+    head.gzip = choices.one_in(16);
     // In the middle of a busy hour, some of it comes inside a 200 as well.
     if status != 200 || choices.one_in(8) {
         head.problem =

@@ -1,10 +1,21 @@
 //! Where the driver of a call, and its consumer, are.
 
-use steadfast::call::{AttemptId, Item, State};
+use steadfast::call::{AttemptId, Call, Item, State, Timer};
+use steadfast::machine::Wait;
 use steadfast::time::Instant;
 
 use super::plan::{Cancel, Client, Plan};
 use super::wire::Asked;
+
+/// Where the steps of a call came to a stop
+pub(crate) enum Stop {
+    /// The call has not begun
+    Before,
+    /// The drain was dropped before its end
+    Held,
+    Wait(Wait<Call>),
+    Done,
+}
 
 /// The driver of one call
 pub(crate) struct Driver<'p> {
@@ -26,6 +37,9 @@ pub(crate) struct Driver<'p> {
     pub(crate) closed: Option<AttemptId>,
     /// Bytes of the request, head and body
     pub(crate) whole: u64,
+    pub(crate) stop: Stop,
+    /// The timer for whose sake the connection was looked at once more
+    pub(crate) looked: Option<Timer>,
 }
 
 impl Driver<'_> {

@@ -14,6 +14,7 @@ pub(crate) fn met(coverage: &mut Coverage, plan: &Plan, exchange: usize, mark: M
         Mark::InBand(_) => Fault::InBand,
         Mark::Blocked => Fault::Blocked,
         Mark::NotJson => Fault::NotJson,
+        Mark::SecondMessage => Fault::SecondMessage,
         Mark::Broken => Fault::Broken,
         Mark::Noise(Piece::Comment) => Fault::Comment,
         Mark::Noise(Piece::Ping) => Fault::Ping,

@@ -3,24 +3,27 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `choices` | [`Choices`]: the numbers that a plan is drawn from |
-//! | `plan`, `draw` | [`Plan`]: calls in a row, and what their servers do; how it is drawn |
-//! | `wire`, `speech` | what a server sends, and what each byte of it makes known |
+//! | `plan`, `draw` | [`Plan`]: calls, and what their servers do; how it is drawn |
+//! | `wire`, `speech`, `coding` | what a server sends, and what each byte of it makes known |
 //! | `server` | the servers of a run, and the connections that calls leave |
 //! | `truth` | what the rules make of all that |
 //! | `world`, `driver`, `requests` | the driver and the consumer, and what they ask for |
+//! | `together`, `late` | calls at the same time; what is told too late |
 //! | `invariants` | [`Invariant`]: what holds of every call |
 //! | `watch`, `waits`, `settled` | the checks: of commands and items, of waits, of the outcome |
 //! | `coverage`, `met` | [`Coverage`]: which faults and transitions were met |
-//! | `log` | [`Digest`]: a number for all steps |
-//! | `runner` | [`Simulator`]: many runs, and one of them told |
+//! | `log` | the traces of the calls, and [`Digest`]: a number for all of them |
+//! | `runner` | [`Simulator`]: many runs, and one of them recorded |
 //! | `shrink` | [`shrink()`]: shorter tapes that fail as well |
 //! | `strategy` | `plans()`: the same for proptest, with the feature `proptest` |
 
 mod choices;
+mod coding;
 mod coverage;
 mod draw;
 mod driver;
 mod invariants;
+mod late;
 mod log;
 mod met;
 mod plan;
@@ -32,6 +35,7 @@ mod shrink;
 mod speech;
 #[cfg(feature = "proptest")]
 mod strategy;
+mod together;
 mod truth;
 mod waits;
 mod watch;

@@ -1,4 +1,4 @@
-//! What a run is made of: calls in a row, and what their servers do.
+//! What a run is made of: calls, and what their servers do.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use steadfast::config::{Field, RequestConfig};
 use steadfast::dialect::Dialect;
 use steadfast::machine::{Ended, FailureKind, Stage};
 
-/// Calls in a row over the connections that they leave each other, and what the servers do
+/// Calls, in a row or at once, over the connections that they leave each other, and what the servers do
 ///
 /// Plain data: drawn ([`Plan::draw`]), or made by hand.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,7 +19,7 @@ pub struct Plan {
     pub seed: u64,
     /// Wall-clock time at the start, in seconds since the Unix epoch
     pub unix_seconds: u64,
-    /// One after the other
+    /// One after the other, but for those that begin beside the one before
     pub calls: Vec<CallPlan>,
     /// What the server does in each attempt, in order; after the last one it begins anew
     pub exchanges: Vec<Exchange>,
@@ -36,8 +36,10 @@ pub struct CallPlan {
     pub retries: Retries,
     /// Bytes of the request's body
     pub body_bytes: u32,
-    /// Between the end of the call before and this one
+    /// Between the end of the call before and this one; between their starts, where it begins beside that
     pub idle: Duration,
+    /// Begins while the call before it may be under way
+    pub beside: bool,
     /// Who makes the call, and drives it
     pub client: Client,
 }
@@ -86,7 +88,8 @@ pub enum Cancel {
 pub struct Exchange {
     /// What becomes of opening a connection, where a new one is opened
     pub connect: Connect,
-    /// On a connection that was left, the server's side ends so long after it is taken up again
+    /// On a connection that was left, the server's side ends so long after it is taken up again; with
+    /// [`End::Open`] the server is gone, and nothing is ever heard of that
     pub stale: Option<(Duration, End)>,
     /// The bytes of a request that are taken before the answer begins, and no more before that;
     /// `None` is the whole request
@@ -161,6 +164,8 @@ pub struct Head {
     pub framing: Framing,
     /// What the body of an error says
     pub problem: Problem,
+    /// The body comes as gzip, unasked, unless the connection's end is that of the body
+    pub gzip: bool,
     /// Header fields of no meaning, in bytes
     pub padding: u32,
 }
@@ -199,6 +204,8 @@ pub enum ContentType {
     Plain,
     /// JSON, and where a stream was asked for, the whole answer is one JSON document indeed
     WholeJson,
+    /// JSON, where Gemini was asked for a stream: its events are the elements of one array
+    JsonArray,
     /// A page of HTML, which it is
     Html,
 }
@@ -303,6 +310,7 @@ impl Head {
             content_type: ContentType::Right,
             framing: Framing::Chunks,
             problem: Problem::Overload,
+            gzip: false,
             padding: 0,
         }
     }
@@ -323,6 +331,7 @@ impl CallPlan {
             retries: Retries::Allowed,
             body_bytes: 2,
             idle: Duration::ZERO,
+            beside: false,
             client: Client { looks: true, ..Client::default() },
         }
     }
@@ -339,12 +348,13 @@ impl fmt::Display for Plan {
         }
         writeln!(f, "pauses drawn from seed {}, wall clock {}", self.seed, self.unix_seconds)?;
         for (number, call) in self.calls.iter().enumerate() {
-            let CallPlan { dialect, shape, retries, body_bytes, idle, client } = call;
+            let CallPlan { dialect, shape, retries, body_bytes, idle, beside, client } = call;
             let dialect = dialect.map_or("no dialect", Dialect::name);
             writeln!(
                 f,
-                "call {}: {shape:?}, {dialect}, retries {retries:?}, body of {body_bytes} bytes, after {idle:?}",
-                number + 1
+                "call {}: {shape:?}, {dialect}, retries {retries:?}, body of {body_bytes} bytes, {} {idle:?}",
+                number + 1,
+                if *beside { "beside the one before, after" } else { "after" }
             )?;
             let usual = Client { looks: client.looks, ..Client::default() };
             if *client != usual {

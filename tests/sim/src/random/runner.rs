@@ -1,6 +1,6 @@
 //! Many runs, one after the other.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use steadfast::time::Instant;
 use super::choices::Choices;
 use super::coverage::Coverage;
 use super::invariants::{Invariant, Violation};
-use super::log::Digest;
+use super::log::{Digest, Log};
 use super::plan::Plan;
 use super::shrink::shrink;
 use super::world::World;
@@ -56,21 +56,33 @@ pub struct Failure {
     pub tape: Vec<u32>,
     /// That plan
     pub plan: Plan,
-    /// What happened in it, line by line
+    /// What happened in it: the trace of each of its calls
     pub log: String,
 }
 
-/// A run that was logged
+/// A run that was recorded
 #[derive(Clone, Debug)]
 pub struct Played {
     /// What was broken, if anything
     pub violation: Option<Violation>,
     /// The outcomes of its calls, in order
     pub outcomes: Vec<Outcome>,
-    /// What happened, line by line
-    pub log: String,
-    /// The same as a number
+    /// The trace of each of its calls, in order; that of a call that broke something ends there
+    pub traces: Vec<Vec<u8>>,
+    /// All of them as a number
     pub digest: Digest,
+}
+
+impl Played {
+    /// The traces, each under its call's number
+    pub fn log(&self) -> String {
+        let mut log = String::new();
+        for (number, trace) in self.traces.iter().enumerate() {
+            // Writing to a string cannot fail.
+            _ = write!(log, "call {}:\n{}", number + 1, String::from_utf8_lossy(trace));
+        }
+        log
+    }
 }
 
 impl Simulator {
@@ -136,27 +148,29 @@ impl Simulator {
         &self.world.coverage
     }
 
-    /// Keeps a digest of every step from now on, which costs some speed
+    /// Keeps a digest of the traces of all calls from now on, which costs much of the speed
     #[must_use]
     pub fn digesting(mut self) -> Self {
-        self.world.log.digest = Some(Digest::default());
+        self.world.log = Log::digesting();
         self
     }
 
-    /// The digest of every step since [`Simulator::digesting`]
+    /// The digest of all traces since [`Simulator::digesting`]
     pub fn digest(&self) -> Option<Digest> {
-        self.world.log.digest
+        self.world.log.digest()
     }
 
-    /// Plays a plan, and tells what happens in it
-    pub fn log(plan: &Plan) -> Played {
-        let mut simulator = Self::new().digesting();
-        simulator.world.log.lines = Some(String::new());
+    /// Plays a plan, and records its calls
+    pub fn record(plan: &Plan) -> Played {
+        let mut simulator = Self::new();
+        simulator.world.log = Log::of_traces();
         simulator.world.outcomes = Some(Vec::new());
         let violation = simulator.play(plan).err();
-        let log = simulator.world.log.lines.take().unwrap_or_default();
-        let outcomes = simulator.world.outcomes.take().unwrap_or_default();
-        Played { violation, outcomes, log, digest: simulator.digest().unwrap_or_default() }
+        let mut outcomes = simulator.world.outcomes.take().unwrap_or_default();
+        outcomes.sort_by_key(|(number, _)| *number);
+        let outcomes = outcomes.into_iter().map(|(_, outcome)| outcome).collect();
+        let traces = simulator.world.log.traces();
+        Played { violation, outcomes, traces, digest: simulator.digest().unwrap_or_default() }
     }
 
     /// The shortest plan that a bounded search finds to break the same invariant as that of `seed`
@@ -176,8 +190,9 @@ impl Simulator {
             simulator.play(&plan).is_err_and(|violation| violation.invariant == invariant)
         });
         let plan = Plan::draw(&mut Choices::from_tape(&tape));
-        let Played { violation, log, .. } = Self::log(&plan);
-        Some(Failure { violation: violation?, tape, plan, log })
+        let played = Self::record(&plan);
+        let log = played.log();
+        Some(Failure { violation: played.violation?, tape, plan, log })
     }
 }
 

@@ -118,6 +118,7 @@ impl Server {
             (exchange.connect == Connect::Silent && idle.is_none(), Fault::ConnectSilent),
             (exchange.reads.is_some(), Fault::UnreadRequest),
             (exchange.cut.is_some(), Fault::Cut),
+            (exchange.cut.is_some() && exchange.end.1 == End::Open, Fault::HalfOpen),
             (exchange.surplus.is_some(), Fault::Surplus),
             (is_too_large, Fault::LargeHead),
         ] {
@@ -151,21 +152,27 @@ impl Server {
             instance: self.attempts,
             facts,
         };
-        let ends = idle.and_then(|idle| {
-            let its_own = exchange.stale.filter(|(_, end)| *end != End::Open);
-            its_own.or(idle.end.map(|(at, end)| (at - now, end)))
-        });
+        let ends = idle.and_then(|idle| exchange.stale.or(idle.end.map(|(at, end)| (at - now, end))));
         if let Some(idle) = idle {
             link.connect = Connect::Opens(Duration::ZERO);
             link.left_over = idle.surplus;
         }
         match ends {
             Some(end) => {
-                coverage.fault(Fault::StaleConnection);
+                let is_mute = end.1 == End::Open;
+                coverage.fault(if is_mute { Fault::HalfOpen } else { Fault::StaleConnection });
                 self.wire.only_end(end);
                 link.begun_at = Some(now);
             }
-            None => self.wire.render(exchange, asked),
+            None => {
+                self.wire.render(exchange, asked);
+                if asked.is_array(&exchange.head) {
+                    coverage.fault(Fault::JsonArray);
+                }
+                if self.wire.is_coded() {
+                    coverage.fault(Fault::Gzip);
+                }
+            }
         }
         self.link = Some(link);
     }

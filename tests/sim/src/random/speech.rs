@@ -12,12 +12,12 @@ pub(crate) struct Said {
     two_choices: bool,
     /// A content block is open (Anthropic)
     block: bool,
+    /// Words or a whole tool call came (Anthropic)
+    words: bool,
     /// Tool calls so far
     tools: u8,
     /// A completion marker came
     marked: bool,
-    /// Words or a whole tool call came, which cannot be taken back
-    spoke: bool,
 }
 
 /// Adds `piece` to `body`, as far as the dialect has a word for it
@@ -25,13 +25,13 @@ pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Pie
     match piece {
         Piece::Opening => opening(body, said, dialect),
         Piece::Text => {
+            said.words = true;
             let (before, after) = text(dialect);
             body.begin(dialect);
             body.push(before);
             body.token();
             body.push(after);
             body.end(dialect, Mark::Text);
-            said.spoke = true;
         }
         Piece::Thought => {
             let (before, after) = match dialect {
@@ -77,19 +77,18 @@ pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Pie
             body.end(dialect, if said.two_choices { Mark::Delta } else { Mark::OpensChoice });
             said.two_choices = true;
         }
-        Piece::Tool => {
-            tool(body, said, dialect);
-            said.spoke = true;
-        }
+        Piece::Tool => tool(body, said, dialect),
         Piece::Comment => {
-            body.push(if dialect == Dialect::Ollama { "\n" } else { ": so so\n\n" });
+            let is_lines = dialect == Dialect::Ollama || body.in_array;
+            body.push(if is_lines { "\n" } else { ": so so\n\n" });
             body.mark(Mark::Noise(piece));
         }
         Piece::Ping if dialect == Dialect::Anthropic => {
             body.event(dialect, r#"{"type":"ping"}"#, Mark::Noise(piece));
         }
         Piece::Ping => {
-            body.push(if dialect == Dialect::Ollama { "\r\n" } else { ":\n\n" });
+            let is_lines = dialect == Dialect::Ollama || body.in_array;
+            body.push(if is_lines { "\r\n" } else { ":\n\n" });
             body.mark(Mark::Noise(piece));
         }
         Piece::Unknown => {
@@ -127,7 +126,8 @@ pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Pie
             body.event(dialect, r#"{"promptFeedback":{"blockReason":"SAFETY"}}"#, Mark::Blocked);
         }
         Piece::Blocked => {}
-        Piece::NotJson => body.event(dialect, "{oops", Mark::NotJson),
+        // In an array an element that is not closed would swallow the others.
+        Piece::NotJson => body.event(dialect, if body.in_array { "{oops}" } else { "{oops" }, Mark::NotJson),
         Piece::Flood => {
             // Larger floods would take memory and show nothing more.
             if max_event_bytes <= MAX_FLOOD {
@@ -174,9 +174,9 @@ fn opening(body: &mut Body, said: &mut Said, dialect: Dialect) {
     body.push(before);
     body.id();
     body.push(after);
-    // A message of Anthropic that begins again once something was said is refused.
-    let starts_over = dialect == Dialect::Anthropic && said.spoke;
-    body.end(dialect, if starts_over { Mark::NotJson } else { Mark::Noise(Piece::Opening) });
+    // What was said cannot be taken back, and would be said twice.
+    let is_second = dialect == Dialect::Anthropic && said.words;
+    body.end(dialect, if is_second { Mark::SecondMessage } else { Mark::Noise(Piece::Opening) });
     if dialect == Dialect::Anthropic && !said.block && !said.marked {
         said.block = true;
         let start = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
@@ -242,6 +242,7 @@ fn tool(body: &mut Body, said: &mut Said, dialect: Dialect) {
                 body.push(after);
                 body.end(dialect, mark);
             }
+            said.words = true;
         }
         Dialect::Gemini => {
             let call = r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}]}}]}"#;

@@ -241,8 +241,8 @@ impl Truth {
             }
             Mark::Blocked => self.fate = Some(Ends::BLOCKED),
             // After the terminal state it is only noted (STR-8).
-            Mark::NotJson if self.marked_at.is_some() => {}
-            Mark::NotJson => self.fate = Some(Ends::PROTOCOL),
+            Mark::NotJson | Mark::SecondMessage if self.marked_at.is_some() => {}
+            Mark::NotJson | Mark::SecondMessage => self.fate = Some(Ends::PROTOCOL),
             Mark::MayBreak => self.may_break = true,
             Mark::Broken => self.fate = Some(self.broken()),
             Mark::BodyEnd => self.fate = Some(self.body_over()),
@@ -306,7 +306,7 @@ impl Truth {
         }
         let by_eof = !self.facts && self.head.framing == Framing::Eof && self.status().is_some_and(has_body);
         let proper = by_eof && ended == Ended::Clean;
-        self.take_tail(now, marks, by_eof, proper);
+        self.take_tail(now, marks, proper);
         if self.fate.is_some() {
             return;
         }
@@ -331,7 +331,7 @@ impl Truth {
             return;
         }
         self.read_failed = true;
-        self.take_tail(now, marks, false, false);
+        self.take_tail(now, marks, false);
         if self.fate.is_some() {
             return;
         }
@@ -354,8 +354,7 @@ impl Truth {
     }
 
     /// Takes what lies behind the last blank line, where that counts (STR-9)
-    fn take_tail(&mut self, now: Instant, marks: &[Marked], by_eof: bool, proper: bool) {
-        let is_document = self.is_document();
+    fn take_tail(&mut self, now: Instant, marks: &[Marked], proper: bool) {
         for marked in &marks[self.marks_met.min(marks.len())..] {
             if self.place != Place::Stream || marked.there > self.fed || self.fate.is_some() {
                 return;
@@ -365,7 +364,7 @@ impl Truth {
                     || self.head.content_type == ContentType::WholeJson);
             let is_no_event =
                 matches!(marked.mark, Mark::NotJson | Mark::BodyEnd | Mark::MayBreak | Mark::Broken);
-            let counts = !is_no_event && (proper || is_last_line || (by_eof && is_document));
+            let counts = !is_no_event && (proper || is_last_line);
             if counts {
                 self.know(now, marked.mark);
             }

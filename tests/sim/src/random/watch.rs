@@ -293,7 +293,9 @@ impl Watch {
         self.live = None;
         self.fed_at_close = self.truth.fed;
         (self.ended_by, self.ended_at) = (self.told, self.told_at);
-        self.last_end = if self.truth.unasked { Ends::PROTOCOL } else { self.end() };
+        // Bytes that nobody asked for end an attempt, unless there is no time for another connection.
+        let is_unasked = self.truth.unasked && self.told == Told::Link;
+        self.last_end = if is_unasked { Ends::PROTOCOL } else { self.end() };
         self.again = self.again(self.last_end);
         let unix_now = Duration::from_secs(self.unix_seconds) + self.told_at.since_origin();
         self.floor = self.truth.retry_after(self.unix_seconds, unix_now);

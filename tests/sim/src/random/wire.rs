@@ -10,6 +10,7 @@ use steadfast::config::RequestConfig;
 use steadfast::dialect::Dialect;
 use steadfast::http1::ResponseHead;
 
+use super::coding::{gzip, http_date, push_hex, push_number};
 use super::plan::{ContentType, Cut, End, Exchange, Framing, Head, Piece, Problem, RetryAfter};
 use super::speech::{self, MAX_FLOOD, SLACK, Said};
 
@@ -41,6 +42,8 @@ pub(crate) enum Mark {
     Blocked,
     /// Data that is not JSON
     NotJson,
+    /// The message begins once more, after words of it
+    SecondMessage,
     /// Nothing of the answer
     Noise(Piece),
     /// The peer has begun to break a protocol or a bound, which may be noticed from here on
@@ -71,6 +74,10 @@ pub(crate) struct Body {
     tokens: Vec<u32>,
     /// Which attempt of the run this is, for the tokens
     instance: u32,
+    /// Events are the elements of a JSON array
+    pub(crate) in_array: bool,
+    /// Events so far
+    events: u32,
 }
 
 impl Body {
@@ -109,7 +116,10 @@ impl Body {
 
     /// Begins the event whose data follows
     pub(crate) fn begin(&mut self, dialect: Dialect) {
-        if dialect != Dialect::Ollama {
+        self.events += 1;
+        if self.in_array {
+            self.push(if self.events == 1 { "[" } else { ",\r\n" });
+        } else if dialect != Dialect::Ollama {
             self.push("data: ");
         }
     }
@@ -117,7 +127,9 @@ impl Body {
     /// Ends the event, and says what it makes known
     pub(crate) fn end(&mut self, dialect: Dialect, mark: Mark) {
         let there = self.bytes.len() as u32;
-        self.push(if dialect == Dialect::Ollama { "\n" } else { "\n\n" });
+        if !self.in_array {
+            self.push(if dialect == Dialect::Ollama { "\n" } else { "\n\n" });
+        }
         self.marks.push(Marked { known: self.bytes.len() as u32, there, mark });
     }
 
@@ -148,6 +160,8 @@ pub(crate) struct Wire {
     pub(crate) is_whole: bool,
     body: Body,
     pieces: Vec<(Duration, u32)>,
+    /// The body in its content coding; empty where it has none
+    coded: Vec<u8>,
 }
 
 /// Who asked, and how
@@ -164,7 +178,21 @@ pub(crate) struct Asked<'p> {
     pub(crate) facts: bool,
 }
 
+impl Asked<'_> {
+    /// Whether an answer of that head is a JSON array of events
+    pub(crate) fn is_array(&self, head: &Head) -> bool {
+        head.content_type == ContentType::JsonArray
+            && (self.dialect, self.shape) == (Some(Dialect::Gemini), Shape::Stream)
+            && head.is_answer(true)
+    }
+}
+
 impl Wire {
+    /// Whether the body comes in a content coding
+    pub(crate) fn is_coded(&self) -> bool {
+        !self.coded.is_empty()
+    }
+
     /// A connection on which nothing comes but its end
     pub(crate) fn only_end(&mut self, end: (Duration, End)) {
         self.clear();
@@ -186,7 +214,10 @@ impl Wire {
         self.body.marks.clear();
         self.body.text.clear();
         self.body.tokens.clear();
+        self.body.in_array = false;
+        self.body.events = 0;
         self.pieces.clear();
+        self.coded.clear();
         self.body_end = None;
         self.body_start = 0;
         self.is_whole = true;
@@ -196,7 +227,11 @@ impl Wire {
     pub(crate) fn render(&mut self, exchange: &Exchange, asked: Asked<'_>) {
         self.clear();
         self.body.instance = asked.instance;
+        let framing = if asked.facts { Framing::Length } else { exchange.head.framing };
         self.render_body(exchange, asked);
+        if exchange.head.gzip && framing != Framing::Eof && has_body(exchange.head.status) {
+            gzip(&self.body.bytes, &mut self.body.marks, &mut self.pieces, &mut self.coded);
+        }
         std::mem::swap(&mut self.text, &mut self.body.text);
         std::mem::swap(&mut self.tokens, &mut self.body.tokens);
         let mut at = exchange.delay;
@@ -211,7 +246,6 @@ impl Wire {
         }
         self.sent(at);
         self.body_start = self.bytes.len() as u32;
-        let framing = if asked.facts { Framing::Length } else { exchange.head.framing };
         if !has_body(exchange.head.status) {
             self.body.bytes.clear();
             self.ends_at(asked, true);
@@ -270,6 +304,7 @@ impl Wire {
         } else if let (Some(dialect), Shape::Stream, false) =
             (asked.dialect, asked.shape, head.content_type == ContentType::WholeJson)
         {
+            body.in_array = asked.is_array(head);
             let mut said = Said::default();
             for (pause, piece) in &exchange.pieces {
                 let before = body.bytes.len();
@@ -277,6 +312,10 @@ impl Wire {
                 if body.bytes.len() > before {
                     pieces.push((*pause, body.bytes.len() as u32));
                 }
+            }
+            if body.in_array {
+                body.push(if body.events == 0 { "[]" } else { "]" });
+                pieces.push((Duration::ZERO, body.bytes.len() as u32));
             }
             return;
         } else {
@@ -319,11 +358,13 @@ impl Wire {
     fn render_head(&mut self, exchange: &Exchange, asked: Asked<'_>) {
         let head = &exchange.head;
         let start = self.bytes.len();
+        let is_coded = self.is_coded();
+        let length = if is_coded { self.coded.len() } else { self.body.bytes.len() };
         let bytes = &mut self.bytes;
         bytes.extend_from_slice(b"HTTP/1.1 ");
         push_number(bytes, u64::from(head.status));
         bytes.extend_from_slice(b" So\r\n");
-        fields(head, asked, |name, value| {
+        fields(head, asked, is_coded, |name, value| {
             for part in [name.as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
                 bytes.extend_from_slice(part);
             }
@@ -333,7 +374,7 @@ impl Wire {
                 Framing::Eof => {}
                 Framing::Length => {
                     bytes.extend_from_slice(b"content-length: ");
-                    push_number(bytes, self.body.bytes.len() as u64);
+                    push_number(bytes, length as u64);
                     bytes.extend_from_slice(b"\r\n");
                 }
                 Framing::Chunks | Framing::BrokenChunks => {
@@ -381,7 +422,8 @@ impl Wire {
                 self.bytes.extend_from_slice(b"\r\n");
             }
             let shift = self.bytes.len() as u32 - from;
-            self.bytes.extend_from_slice(&self.body.bytes[from as usize..upto as usize]);
+            let body = if self.coded.is_empty() { &self.body.bytes } else { &self.coded };
+            self.bytes.extend_from_slice(&body[from as usize..upto as usize]);
             while let Some(marked) = self.body.marks.get(marks).filter(|marked| marked.known <= upto) {
                 let Marked { known, there, mark } = *marked;
                 self.marks.push(Marked { known: known + shift, there: there + shift, mark });
@@ -424,9 +466,9 @@ impl Wire {
 }
 
 /// The head as a transport reports it that has parsed it
-pub(crate) fn parsed_head(exchange: &Exchange, asked: Asked<'_>) -> ResponseHead {
+pub(crate) fn parsed_head(exchange: &Exchange, asked: Asked<'_>, is_coded: bool) -> ResponseHead {
     let mut headers = HeaderMap::new();
-    fields(&exchange.head, asked, |name, value| {
+    fields(&exchange.head, asked, is_coded, |name, value| {
         let value = HeaderValue::from_str(value).expect("values are printable");
         headers.append(HeaderName::from_static(name), value);
     });
@@ -444,18 +486,22 @@ pub(crate) fn has_body(status: u16) -> bool {
 }
 
 /// Calls `field` with each header field that a head has in any transport
-fn fields(head: &Head, asked: Asked<'_>, mut field: impl FnMut(&'static str, &str)) {
+fn fields(head: &Head, asked: Asked<'_>, is_coded: bool, mut field: impl FnMut(&'static str, &str)) {
     let right = match (head.is_answer(asked.dialect.is_some()), asked.dialect, asked.shape) {
+        _ if asked.is_array(head) => "application/json",
         (true, Some(Dialect::Ollama), Shape::Stream) => "application/x-ndjson",
         (true, Some(_), Shape::Stream) => "text/event-stream",
         _ => "application/json",
     };
     match head.content_type {
-        ContentType::Right => field("content-type", right),
+        ContentType::Right | ContentType::JsonArray => field("content-type", right),
         ContentType::None => {}
         ContentType::Plain => field("content-type", "text/plain"),
         ContentType::WholeJson => field("content-type", "application/json"),
         ContentType::Html => field("content-type", "text/html"),
+    }
+    if is_coded {
+        field("content-encoding", "gzip");
     }
     let text = |value: u32| value.to_string();
     match head.retry_after {
@@ -478,78 +524,5 @@ fn fields(head: &Head, asked: Asked<'_>, mut field: impl FnMut(&'static str, &st
         None => {}
         Some(true) => field("x-should-retry", "true"),
         Some(false) => field("x-should-retry", "false"),
-    }
-}
-
-/// A date as HTTP writes it (RFC 9110 5.6.7)
-fn http_date(unix_seconds: u64) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let (days, seconds) = (unix_seconds / 86_400, unix_seconds % 86_400);
-    // Days are counted from 1 March of year 0, so that a leap day is the last of its year.
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = (month + 2) % 12;
-    let year = year_of_era + era * 400 + u64::from(month < 2);
-    format!(
-        "{}, {day:02} {} {year:04} {:02}:{:02}:{:02} GMT",
-        DAYS[(days % 7) as usize],
-        MONTHS[month as usize],
-        seconds / 3_600,
-        seconds / 60 % 60,
-        seconds % 60
-    )
-}
-
-fn push_number(bytes: &mut Vec<u8>, number: u64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    let mut left = number;
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            return bytes.extend_from_slice(&digits[at..]);
-        }
-    }
-}
-
-fn push_hex(bytes: &mut Vec<u8>, number: u32) {
-    let digits = (8 - number.leading_zeros() as usize / 4).max(1);
-    for digit in (0..digits).rev() {
-        bytes.push(b"0123456789abcdef"[(number >> (4 * digit)) as usize & 15]);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates_are_those_of_http() {
-        assert_eq!(http_date(784_111_777), "Sun, 06 Nov 1994 08:49:37 GMT");
-        assert_eq!(http_date(951_782_400), "Tue, 29 Feb 2000 00:00:00 GMT");
-        assert_eq!(http_date(1_764_547_199), "Sun, 30 Nov 2025 23:59:59 GMT");
-        assert_eq!(http_date(0), "Thu, 01 Jan 1970 00:00:00 GMT");
-    }
-
-    #[test]
-    fn numbers_are_written() {
-        let mut bytes = Vec::new();
-        for number in [0, 7, 10, u64::MAX] {
-            push_number(&mut bytes, number);
-            bytes.push(b' ');
-        }
-        for number in [0, 15, 16, 0xabc] {
-            push_hex(&mut bytes, number);
-            bytes.push(b' ');
-        }
-        assert_eq!(bytes, b"0 7 10 18446744073709551615 0 f 10 abc ");
     }
 }

@@ -8,7 +8,7 @@ use steadfast::outcome::Outcome;
 use steadfast::time::Instant;
 
 use super::coverage::{Coverage, Fault, Paths};
-use super::driver::Driver;
+use super::driver::{Driver, Stop};
 use super::invariants::{Invariant, Violation};
 use super::log::Log;
 use super::met::{head_met, met};
@@ -23,8 +23,8 @@ pub const MAX_EVENTS_PER_CALL: u32 = 20_000;
 
 /// Plays plans, in memory that is used again
 pub(crate) struct World {
-    server: Server,
-    watch: Watch,
+    pub(super) server: Server,
+    pub(super) watch: Watch,
     paths: Paths,
     requests: Requests,
     commands: Vec<Command>,
@@ -33,15 +33,8 @@ pub(crate) struct World {
     /// Steps that machines took
     pub(crate) steps: u64,
     pub(crate) calls: u64,
-    /// The outcomes of all calls, where they are wanted
-    pub(crate) outcomes: Option<Vec<Outcome>>,
-}
-
-enum Stop {
-    /// The drain was dropped before its end
-    Held,
-    Wait(Wait<Call>),
-    Done,
+    /// The outcomes of all calls with their numbers, in the order of their ends, where they are wanted
+    pub(crate) outcomes: Option<Vec<(usize, Outcome)>>,
 }
 
 impl World {
@@ -65,23 +58,41 @@ impl World {
         let mut now = Instant::ORIGIN;
         self.server.clear();
         self.commands.clear();
-        for number in 0..plan.calls.len() {
-            now = now + plan.calls[number].idle;
-            now = self.call(plan, number, now)?;
+        let mut first = 0;
+        while let Some(call) = plan.calls.get(first) {
+            now = now + call.idle;
+            let beside = plan.calls[first + 1..].iter().take_while(|call| call.beside).count();
+            let next = first + 1 + beside;
+            now = if beside == 0 {
+                self.alone(plan, first, now)?
+            } else {
+                self.together(plan, first..next, now)?
+            };
+            first = next;
         }
         Ok(now.since_origin())
     }
 
-    fn call(&mut self, plan: &Plan, number: usize, began: Instant) -> Result<Instant, Violation> {
+    fn alone(&mut self, plan: &Plan, number: usize, began: Instant) -> Result<Instant, Violation> {
+        let (mut driver, mut call) = self.begin(plan, number, began);
+        self.drive(&mut driver, &mut call, None)?;
+        Ok(driver.now)
+    }
+
+    /// Makes a call, which is told nothing yet
+    pub(super) fn begin<'p>(&mut self, plan: &'p Plan, number: usize, began: Instant) -> (Driver<'p>, Call) {
         let (request, whole) = self.requests.get(&plan.calls[number]);
         let env = Env {
             seed: plan.seed.wrapping_add(number as u64),
             unix_at_origin: Duration::from_secs(plan.unix_seconds),
         };
         let mut call = Call::new(request, plan.config, env, began);
+        if let Some(recorder) = self.log.recorder() {
+            call.record(recorder).expect("the call has not begun");
+        }
         self.watch.begin(plan, number, began);
         self.calls += 1;
-        let mut driver = Driver {
+        let driver = Driver {
             plan,
             number,
             client: &plan.calls[number].client,
@@ -97,24 +108,38 @@ impl World {
             failed: false,
             closed: None,
             whole,
+            stop: Stop::Before,
+            looked: None,
         };
-        self.drive(&mut driver, &mut call)?;
-        self.after_the_end(&mut driver, &mut call)?;
-        Ok(driver.now)
+        (driver, call)
     }
 
-    fn drive(&mut self, driver: &mut Driver<'_>, call: &mut Call) -> Result<(), Violation> {
-        let mut stop = if driver.client.cancel == Cancel::AtEvent(0) {
-            driver.cancelled = true;
-            self.coverage.fault(Fault::CancelAtEvent);
-            self.tell(driver, call, Told::Cancel, Event::Cancel)?
-        } else {
-            self.tell(driver, call, Told::Start, Event::Start)?
-        };
-        let mut looked: Option<Timer> = None;
+    /// Drives a call to its end, or until it would act later than at `until`; returns whether it is over
+    pub(super) fn drive(
+        &mut self,
+        driver: &mut Driver<'_>,
+        call: &mut Call,
+        until: Option<Instant>,
+    ) -> Result<bool, Violation> {
+        let mut looked = driver.looked.take();
+        let mut stop = std::mem::replace(&mut driver.stop, Stop::Held);
+        if matches!(stop, Stop::Before) {
+            stop = if driver.client.cancel == Cancel::AtEvent(0) {
+                driver.cancelled = true;
+                self.coverage.fault(Fault::CancelAtEvent);
+                self.tell(driver, call, Told::Cancel, Event::Cancel)?
+            } else {
+                self.tell(driver, call, Told::Start, Event::Start)?
+            };
+        }
         while driver.events < MAX_EVENTS_PER_CALL {
             if matches!(stop, Stop::Done) {
-                return Ok(());
+                self.after_the_end(driver, call)?;
+                return Ok(true);
+            }
+            if until.is_some_and(|until| driver.now > until) {
+                (driver.stop, driver.looked) = (stop, looked);
+                return Ok(false);
             }
             driver.events += 1;
             let client = driver.client;
@@ -123,6 +148,7 @@ impl World {
             {
                 self.coverage.fault(Fault::Suspended);
                 driver.now = driver.now + pause;
+                continue;
             }
             if driver.cancel_due() {
                 driver.cancelled = true;
@@ -143,7 +169,7 @@ impl World {
                 driver.away_until = None;
             }
             let wait = match stop {
-                Stop::Done => return Ok(()),
+                Stop::Done | Stop::Before => continue,
                 Stop::Held => {
                     match away {
                         Some(until) => self.jump(driver, [Some(until), None, driver.cancel_at()])?,
@@ -281,7 +307,7 @@ impl World {
                 self.watch.heard = true;
                 let exchange = &driver.plan.exchanges[link.exchange];
                 head_met(coverage, driver.plan, link.exchange);
-                let head = parsed_head(exchange, driver.asked());
+                let head = parsed_head(exchange, driver.asked(), wire.is_coded());
                 return self.tell(driver, call, Told::Link, Event::Fact(Fact::Head(id, head)));
             }
             Arrival::BodyEnd => {
@@ -375,24 +401,6 @@ impl World {
         self.feed(driver, call, Told::Link, event, wire)
     }
 
-    /// Something of a connection that is closed, which changes nothing
-    fn tell_stale(
-        &mut self,
-        driver: &mut Driver<'_>,
-        call: &mut Call,
-        id: AttemptId,
-    ) -> Result<Stop, Violation> {
-        self.coverage.fault(Fault::StaleEvent);
-        self.watch.stale += 1;
-        let event = match driver.events % 4 {
-            0 => Event::Received(id, b"data: too late\n\n"),
-            1 => Event::Eof(id, steadfast::machine::Ended::Clean),
-            2 => Event::Failed(id, reset(Stage::Read)),
-            _ => Event::Sent(id, 1),
-        };
-        self.tell(driver, call, Told::Nothing, event)
-    }
-
     /// Reports an expiry, which must change something or move the deadline on
     fn elapsed(
         &mut self,
@@ -412,7 +420,7 @@ impl World {
         Ok(stop)
     }
 
-    fn tell(
+    pub(super) fn tell(
         &mut self,
         driver: &mut Driver<'_>,
         call: &mut Call,
@@ -436,7 +444,6 @@ impl World {
         wire: &Wire,
     ) -> Result<Stop, Violation> {
         self.watch.told(driver.now, told);
-        self.log.event(driver.now, &event);
         let whole = driver.whole;
         let drain = match call.handle(driver.now, event) {
             Ok(drain) => drain,
@@ -447,7 +454,7 @@ impl World {
         self.arrive_at(driver, call, wire, whole, stop)
     }
 
-    fn resume(&mut self, driver: &mut Driver<'_>, call: &mut Call) -> Result<Stop, Violation> {
+    pub(super) fn resume(&mut self, driver: &mut Driver<'_>, call: &mut Call) -> Result<Stop, Violation> {
         let wire = std::mem::take(&mut self.server.wire);
         let whole = driver.whole;
         let stop = self.steps(driver, call.drain(), &wire, whole);
@@ -470,7 +477,6 @@ impl World {
             self.steps += 1;
             match drain.next() {
                 Step::Do(command) => {
-                    self.log.command(&command);
                     match &command {
                         Command::Connect(id) => {
                             let exchange = self.server.next_exchange(driver.plan);
@@ -482,23 +488,18 @@ impl World {
                     self.commands.push(command);
                 }
                 Step::Deliver(item) => {
-                    self.log.item(&item);
                     self.watch.delivers(&item)?;
                     driver.took(&item);
                     if driver.client.fails_at > 0 || (driver.away_until.is_some() && !driver.client.watched) {
                         return Ok(Stop::Held);
                     }
                 }
-                Step::Wait(wait) => {
-                    self.log.wait(&wait);
-                    return Ok(Stop::Wait(wait));
-                }
+                Step::Wait(wait) => return Ok(Stop::Wait(wait)),
                 Step::Done(outcome) => {
-                    self.log.done(&outcome);
                     driver.away_until = None;
                     self.watch.settled(&outcome, wire)?;
                     if let Some(outcomes) = &mut self.outcomes {
-                        outcomes.push(outcome);
+                        outcomes.push((driver.number, outcome));
                     }
                     return Ok(Stop::Done);
                 }
@@ -559,21 +560,6 @@ impl World {
             }
         }
         Ok(())
-    }
-
-    /// Whatever is still told, nothing comes of it
-    fn after_the_end(&mut self, driver: &mut Driver<'_>, call: &mut Call) -> Result<(), Violation> {
-        let id = driver.closed.take();
-        let event = match (driver.events % 4, id) {
-            (0, Some(id)) => Event::Received(id, b"HTTP/1.1 200 So\r\n\r\n"),
-            (1, Some(id)) => Event::Failed(id, reset(Stage::Write)),
-            (2, _) => Event::Elapsed,
-            (3, _) => Event::Taken,
-            _ => Event::Cancel,
-        };
-        let stop = self.tell(driver, call, Told::Nothing, event)?;
-        let stop = if matches!(stop, Stop::Held) { self.resume(driver, call)? } else { stop };
-        self.watch.ensure(!matches!(stop, Stop::Done), Invariant::DoneOnce, || "done again".to_owned())
     }
 }
 
