@@ -216,6 +216,13 @@ fn an_event_stream_that_is_called_json_is_one_all_the_same() {
         ran.assert_completed(Some("stop"), "Hello");
         assert!(!ran.noted(Note::UnaryAnswerToStream));
     }
+    // Blanks in front of its first line, in one read with it or not; a form feed is none
+    let indented = Answer::raw(JSON).chunked().send(" ".to_owned() + &g("Hi")).send(gf("", "STOP"));
+    let ran = Case::stream(Dialect::Gemini).answer(indented.end(End::Clean)).play();
+    ran.assert_completed(Some("STOP"), "Hi");
+    let fed = Answer::raw(JSON).chunked().send("\x0C".to_owned() + &g("Hi")).send(gf("", "STOP"));
+    let ran = Case::stream(Dialect::Gemini).answer(fed.end(End::Clean)).play();
+    assert!(matches!(ran.kind(), ErrorKind::Protocol(ProtocolError::Framing(_))), "{:?}", ran.kind());
     let comment = Answer::raw(JSON).chunked().send(": waiting\n\n").send(g("Hi")).send(gf("", "STOP"));
     let ran = Case::stream(Dialect::Gemini).answer(comment.end(End::Clean)).play();
     ran.assert_completed(Some("STOP"), "Hi");

@@ -354,9 +354,13 @@ impl Call {
                 "bytes came after the end of that connection: feed Eof and Failed last",
             ));
         }
-        if attempt.record.reused && attempt.sent == 0 && !bytes.is_empty() {
+        // Another transport says what it has sent by the head that answers it.
+        if attempt.record.reused && attempt.sent == 0 && !are_facts && !bytes.is_empty() {
             // No answer to a request that nobody has seen: perhaps why the server closes it.
-            self.replace_connection(Reason::Protocol);
+            match self.spent() {
+                None => self.replace_connection(Reason::Protocol),
+                Some(timeout) => self.fail(ErrorKind::Timeout(timeout)),
+            }
             return Ok(&[]);
         }
         attempt.record.bytes_received += bytes.len() as u64;

@@ -64,6 +64,11 @@ pub(super) enum Tail {
     Dropped,
 }
 
+/// White space of JSON, which is less than that of ASCII: form feed is none
+fn is_json_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
 #[derive(Debug)]
 enum Source {
     /// Events in whichever framing
@@ -128,19 +133,22 @@ impl StreamBody {
     /// The findings of the event before must all have been given out. The bytes of an event that
     /// cannot be read are taken all the same.
     pub(super) fn take(&mut self, input: &[u8], range: Range<usize>, max_body_bytes: usize) -> Taken {
-        if let Some(max_event_bytes) = self.mislabelled
-            && let Some(first) = input[range.clone()].iter().find(|byte| !byte.is_ascii_whitespace())
-        {
-            self.mislabelled = None;
-            if is_event_line(*first) {
-                self.source = Source::Events(Framer::new(Framing::Sse, max_event_bytes));
+        let mut at = range.start;
+        if let Some(max_event_bytes) = self.mislabelled {
+            // What came of it in earlier reads is passed over as well: no split makes a difference.
+            let blank = input[range.clone()].iter().take_while(|byte| is_json_space(**byte)).count();
+            if let Some(first) = input[range.clone()].get(blank) {
+                self.mislabelled = None;
+                if is_event_line(*first) {
+                    at += blank;
+                    self.source = Source::Events(Framer::new(Framing::Sse, max_event_bytes));
+                }
             }
         }
         if let Some(taken) = self.take_document(&input[range.clone()], max_body_bytes) {
             return taken;
         }
         let Source::Events(framer) = &mut self.source else { return (range.len(), Ok(false)) };
-        let mut at = range.start;
         loop {
             let (from, rest) = (at, &input[at..range.end]);
             let event = match framer.next(rest) {

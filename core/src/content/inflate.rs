@@ -6,7 +6,9 @@
 use std::ops::Range;
 
 use miniz_oxide::inflate::TINFLStatus;
-use miniz_oxide::inflate::core::inflate_flags::{TINFL_FLAG_HAS_MORE_INPUT, TINFL_FLAG_PARSE_ZLIB_HEADER};
+use miniz_oxide::inflate::core::inflate_flags::{
+    TINFL_FLAG_HAS_MORE_INPUT, TINFL_FLAG_PARSE_ZLIB_HEADER, TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF,
+};
 use miniz_oxide::inflate::core::{DecompressorOxide, decompress};
 
 /// How far back a copy may reach (RFC 1951 2)
@@ -19,6 +21,8 @@ pub(super) struct Inflater {
     window: Box<[u8]>,
     /// Where in the window the next byte goes
     at: usize,
+    /// The stream has filled the window once: before that, what lies behind `at` is not its own
+    filled: bool,
     /// What of the window has not been taken
     ready: Range<usize>,
     flags: u32,
@@ -41,6 +45,7 @@ impl Inflater {
             state: Box::default(),
             window: vec![0; WINDOW_BYTES].into_boxed_slice(),
             at: 0,
+            filled: false,
             ready: 0..0,
             flags: TINFL_FLAG_HAS_MORE_INPUT,
         }
@@ -51,9 +56,10 @@ impl Inflater {
         size_of::<DecompressorOxide>() + WINDOW_BYTES
     }
 
-    /// Makes ready for another stream of data
+    /// Makes ready for another stream of data, once nothing is ready of the one before
     pub(super) fn restart(&mut self, zlib: bool) {
         self.state.init();
+        (self.at, self.filled, self.ready) = (0, false, 0..0);
         self.flags = TINFL_FLAG_HAS_MORE_INPUT | if zlib { TINFL_FLAG_PARSE_ZLIB_HEADER } else { 0 };
     }
 
@@ -77,10 +83,12 @@ impl Inflater {
     pub(super) fn run(&mut self, input: &[u8]) -> (usize, Result<Stop, &'static str>) {
         debug_assert!(self.ready.is_empty(), "what is ready is taken first");
         if self.at == self.window.len() {
-            self.at = 0;
+            (self.at, self.filled) = (0, true);
         }
+        // With it, a copy from before the beginning of the data is a fault.
+        let first_round = if self.filled { 0 } else { TINFL_FLAG_USING_NON_WRAPPING_OUTPUT_BUF };
         let (status, used, written) =
-            decompress(&mut self.state, input, &mut self.window, self.at, self.flags);
+            decompress(&mut self.state, input, &mut self.window, self.at, self.flags | first_round);
         self.ready = self.at..self.at + written;
         self.at += written;
         let stop = match status {

@@ -44,6 +44,18 @@ fn a_stream_to_its_end() {
     assert_eq!((record.status, record.bytes_received), (Some(200), events.len() as u64));
 }
 
+/// Such a transport need not tell what it has sent
+#[test]
+fn an_answer_on_a_connection_that_was_left_open_is_one() {
+    let mut play = Play::stream(CHAT, Overrides::new()).start();
+    play.at(100).reused();
+    let link = play.link();
+    play.at(200).fact(head(link, 200, "text/event-stream"));
+    play.at(300).fact(Fact::Body(link, (CHAT.text("Hi") + &CHAT.terminal()).as_bytes()));
+    play.fact(Fact::End(link));
+    assert_eq!((play.completion().turn.text(), play.record.opened().len()), ("Hi", 1));
+}
+
 #[test]
 fn ends_that_are_too_early() {
     let mut play = open();

@@ -109,6 +109,10 @@ fn no_attempt_follows_where_no_time_is_left() {
         assert_eq!((play.attempts_at().len(), play.ended_at()), (1, ms(1_000)));
         assert!(matches!(play.error(), ErrorKind::Transport(_)));
     }
+    let mut play = with(Retries::Allowed, Overrides::new().total_deadline(1.0));
+    play.reused().late(1_000).receive("H");
+    assert_eq!((play.record.opened().len(), play.ended_at()), (1, ms(1_000)));
+    assert_eq!(play.breach(), (Phase::Deadline, ms(1_000), ms(1_000)));
 }
 
 /// Once a byte of the response came the rule has no say

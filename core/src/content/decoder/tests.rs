@@ -252,6 +252,23 @@ fn damage_never_passes_for_another_text() {
 }
 
 #[test]
+fn a_copy_from_before_the_data_is_damage() {
+    // `KA`, then a copy from further back than that; and a copy of three bytes from one back at once
+    let bodies = [
+        &b"\x4B\x41\x2C\x51\xB4\x52\xC8\x48\xCD\xC9\x47\x26\xB9\xB8\x52\x48\x96\x00\x00"[..],
+        b"\x03\x02\x00",
+    ];
+    for body in bodies {
+        let (_, end) = told("deflate", body);
+        assert_eq!(end, corrupt("not valid deflate data"), "{body:?}");
+        // Neither does it reach into the member before.
+        let second = [&gzip(&[b"first"], 6)[..], &gzip(&[], 6)[..10], body].concat();
+        let (came, end) = told("gzip", &second);
+        assert_eq!(end, corrupt("not valid deflate data"), "{body:?} behind {came:?}");
+    }
+}
+
+#[test]
 fn a_bomb_comes_out_only_as_there_is_room() {
     const SIZE: usize = 16 << 20;
     let zeros = vec![0; SIZE];

@@ -16,6 +16,8 @@ pub(crate) struct Said {
     tools: u8,
     /// A completion marker came
     marked: bool,
+    /// Words or a whole tool call came, which cannot be taken back
+    spoke: bool,
 }
 
 /// Adds `piece` to `body`, as far as the dialect has a word for it
@@ -29,6 +31,7 @@ pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Pie
             body.token();
             body.push(after);
             body.end(dialect, Mark::Text);
+            said.spoke = true;
         }
         Piece::Thought => {
             let (before, after) = match dialect {
@@ -74,7 +77,10 @@ pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Pie
             body.end(dialect, if said.two_choices { Mark::Delta } else { Mark::OpensChoice });
             said.two_choices = true;
         }
-        Piece::Tool => tool(body, said, dialect),
+        Piece::Tool => {
+            tool(body, said, dialect);
+            said.spoke = true;
+        }
         Piece::Comment => {
             body.push(if dialect == Dialect::Ollama { "\n" } else { ": so so\n\n" });
             body.mark(Mark::Noise(piece));
@@ -168,7 +174,9 @@ fn opening(body: &mut Body, said: &mut Said, dialect: Dialect) {
     body.push(before);
     body.id();
     body.push(after);
-    body.end(dialect, Mark::Noise(Piece::Opening));
+    // A message of Anthropic that begins again once something was said is refused.
+    let starts_over = dialect == Dialect::Anthropic && said.spoke;
+    body.end(dialect, if starts_over { Mark::NotJson } else { Mark::Noise(Piece::Opening) });
     if dialect == Dialect::Anthropic && !said.block && !said.marked {
         said.block = true;
         let start = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;

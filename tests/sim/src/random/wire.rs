@@ -214,9 +214,9 @@ impl Wire {
         let framing = if asked.facts { Framing::Length } else { exchange.head.framing };
         if !has_body(exchange.head.status) {
             self.body.bytes.clear();
-            self.ends_at(exchange, asked, true);
+            self.ends_at(asked, true);
         } else if self.frame(framing, &mut at) {
-            self.ends_at(exchange, asked, framing != Framing::Eof);
+            self.ends_at(asked, framing != Framing::Eof);
         }
         if let Some(pause) = exchange.surplus
             && self.body_end.is_some()
@@ -290,7 +290,8 @@ impl Wire {
             }
             body.push(after);
         }
-        // For these two a document is a stream of one event.
+        // For two of them a document is a stream of one event; for the others it is the answer once it is
+        // whole, whatever the message still owes.
         if asked.shape == Shape::Stream && head.is_answer(asked.dialect.is_some()) {
             match asked.dialect {
                 Some(Dialect::Gemini) => {
@@ -302,7 +303,11 @@ impl Wire {
                     let there = body.bytes.len() as u32 - 1;
                     body.marks.push(Marked { known: there + 1, there, mark: Mark::Sentinel });
                 }
-                _ => {}
+                Some(_) => {
+                    body.mark(Mark::Text);
+                    body.mark(Mark::Sentinel);
+                }
+                None => {}
             }
         }
         pieces.push((first, body.bytes.len() as u32));
@@ -351,18 +356,10 @@ impl Wire {
     }
 
     /// The message ends here: by its framing, which says so at once, or with its connection
-    fn ends_at(&mut self, exchange: &Exchange, asked: Asked<'_>, by_framing: bool) {
+    fn ends_at(&mut self, asked: Asked<'_>, by_framing: bool) {
         let there = self.bytes.len() as u32;
         // A transport that reports facts tells of the end by itself.
         let known = there + u32::from(asked.facts || !by_framing);
-        let is_document = asked.shape == Shape::Stream
-            && exchange.head.content_type == ContentType::WholeJson
-            && exchange.head.is_answer(asked.dialect.is_some())
-            && !matches!(asked.dialect, Some(Dialect::Gemini | Dialect::Ollama));
-        if is_document {
-            self.marks.push(Marked { known, there, mark: Mark::Text });
-            self.marks.push(Marked { known, there, mark: Mark::Sentinel });
-        }
         if by_framing {
             self.marks.push(Marked { known, there, mark: Mark::BodyEnd });
             self.body_end = Some(there);
