@@ -234,7 +234,8 @@ impl StreamBody {
                         Field::Bare => is_error(data),
                         Field::Data | Field::Error => is_complete(String::from_utf8_lossy(data).trim_ascii()),
                     };
-                    if proper && (counts || planted!(PartialEventDispatched)) && !planted!(TailLost) {
+                    let counts = counts || planted!(PartialEventDispatched);
+                    if proper && counts && !planted!(TailLost) {
                         self.open_event(&tail, 0, &[])?;
                         return Ok(Tail::Taken);
                     }

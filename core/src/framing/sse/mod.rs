@@ -53,7 +53,7 @@ pub struct Framer {
     last_event_id: Vec<u8>,
     retry: Option<Duration>,
     /// A bare object whose end has not come yet
-    bare: Option<Bare>,
+    bare: Option<Box<Bare>>,
     mark: ByteOrderMark,
     /// The last byte was a CR, so an LF that comes next belongs to it
     after_cr: bool,
@@ -257,7 +257,7 @@ impl Framer {
                 if extent.end(self.bytes(input, line)).is_some() {
                     return Some(self.lend(input, line, Field::Bare));
                 }
-                self.add_bare(input, line, Bare { extent, held: Vec::new() });
+                self.add_bare(input, line, Box::new(Bare { extent, held: Vec::new() }));
             }
             LineField::Unknown => {
                 if let Some(mut bare) = self.bare.take() {
@@ -282,7 +282,7 @@ impl Framer {
     }
 
     /// Adds a line to a bare object, or forgets that if it is too large: the standard passes over it
-    fn add_bare(&mut self, input: &[u8], line: Located, mut bare: Bare) {
+    fn add_bare(&mut self, input: &[u8], line: Located, mut bare: Box<Bare>) {
         if self.check_room(bare.held.len() + line.len() + 1).is_ok() {
             keep(&mut bare.held, self.bytes(input, line), self.max_event_bytes);
             keep(&mut bare.held, b"\n", self.max_event_bytes);
@@ -292,7 +292,7 @@ impl Framer {
 
     /// The bare object of several lines that is held, as far as it came
     fn end_bare(&mut self, input: &[u8]) -> Option<Event> {
-        let Bare { held, .. } = self.bare.take()?;
+        let Bare { held, .. } = *self.bare.take()?;
         self.kept.truncate(self.line_start());
         self.settle(input);
         let start = self.kept.len();
