@@ -235,8 +235,7 @@ impl StreamBody {
                         Field::Data | Field::Error => is_complete(String::from_utf8_lossy(data).trim_ascii()),
                     };
                     let counts = counts || planted!(PartialEventDispatched);
-                    let is_lost = planted!(TailLost);
-                    if proper && counts && !is_lost {
+                    if proper && counts && !planted!(TailLost) {
                         self.open_event(&tail, 0, &[])?;
                         return Ok(Tail::Taken);
                     }

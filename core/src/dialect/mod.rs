@@ -36,7 +36,7 @@
 //!   Cohere's `citation-start`;
 //! - an event with sounds, pictures, files or code: `audio`, `images` and parts that are no text of
 //!   OpenAI Chat, Gemini's parts that are neither text nor function calls, content of Cohere that is
-//!   no text;
+//!   no text, `images` and `image` of Ollama;
 //! - an event with `reasoning_details` of OpenAI Chat and its like, which have to be sent back, and
 //!   whose text is in `reasoning` as well;
 //! - an event of Gemini with a streamed argument whose place is not found.

@@ -91,6 +91,10 @@ impl Ollama {
         for call in said.tool_calls.iter() {
             open.tools.whole(data, findings, 0, call.fragment()?)?;
         }
+        // A turn has no place for pictures, so the line goes to the consumer as it came.
+        if [said.images, line.image].into_iter().any(json::says_something) {
+            findings.push(Finding::Unknown);
+        }
         if line.done.is("true") {
             finish::push(findings, data, 0, line.done_reason, JsonStr::default());
             if let Some(usage) = usage::read(&usage::select(object, COUNTERS)) {
@@ -115,6 +119,8 @@ struct Line<'a> {
     done: JsonStr<'a>,
     #[serde(default)]
     done_reason: JsonStr<'a>,
+    /// What image models generate
+    image: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
 }
 
@@ -126,6 +132,7 @@ struct Message<'a> {
     thinking: JsonStr<'a>,
     #[serde(default)]
     tool_calls: Few<ToolCall<'a>>,
+    images: Option<&'a RawValue>,
 }
 
 #[cfg(test)]

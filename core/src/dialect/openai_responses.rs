@@ -57,6 +57,8 @@ struct Item {
     said: bool,
     /// Whether the event came that has the whole of it
     whole: bool,
+    /// Whether the whole response that is being read lists it, as far as that has been read
+    found: bool,
     /// What came of a message or of reasoning
     parts: Vec<Said>,
 }
@@ -164,6 +166,9 @@ const MAX_ITEMS: usize = 4096;
 
 /// More parts than any item has; what a peer sends beyond is refused
 const MAX_PARTS: usize = 256;
+
+/// More items and parts than any whole response lists; what a peer lists beyond is refused
+const MAX_LISTED: usize = 2 * MAX_ITEMS;
 
 impl Decode for OpenAiResponses {
     fn event(&mut self, _name: &str, data: &str, findings: &mut Findings) -> Result<(), Malformed> {
@@ -433,6 +438,7 @@ impl OpenAiResponses {
             headed: false,
             said: false,
             whole: false,
+            found: false,
             parts: Vec::new(),
         };
         self.items.insert(at, item);
@@ -499,6 +505,9 @@ impl OpenAiResponses {
                 kind: Some("response.failed".to_owned()),
                 ..ProviderError::default()
             });
+            if response.status.is("failed") {
+                finish::push(findings, data, 0, response.status, JsonStr::default());
+            }
             findings.push(Finding::Error(error));
             return Ok(());
         }
@@ -524,19 +533,28 @@ impl OpenAiResponses {
     fn outputs(&mut self, data: &str, outputs: &RawValue, findings: &mut Findings) -> Result<(), Malformed> {
         let outputs = json::read::<Few<Output<'_>>>(outputs.get())?;
         let mut wholes = Vec::new();
-        // The numbers of the items that are found: places shift when one is made.
-        let mut found: Vec<(ItemKind, u32)> = Vec::new();
+        let mut listed = 0;
+        for item in &mut self.items {
+            item.found = false;
+        }
         for (position, output) in outputs.iter().enumerate() {
             let Some(kind) = output.kind() else { continue };
             let parts = output.parts(kind)?;
-            let is_free = |item: &Item| !found.contains(&(kind, item.output_index));
-            let at = self.known_again(kind, Digest::of(output.id), &parts, is_free);
-            let number = at.map(|at| self.items[at].output_index);
-            found.extend(number.map(|number| (kind, number)));
+            // Each is looked for among all that was said.
+            listed += 1 + parts.len();
+            if listed > MAX_LISTED {
+                return Err(Malformed { reason: format!("more than {MAX_LISTED} output items and parts") });
+            }
+            let at = self.known_again(kind, Digest::of(output.id), &parts, |item| !item.found);
+            // Places shift when an item is made, and numbers stay.
+            let number = at.map(|at| {
+                self.items[at].found = true;
+                self.items[at].output_index
+            });
             wholes.push((position, output, kind, parts, number));
         }
         for (position, output, kind, parts, number) in wholes {
-            let is_free = |item: &&Item| item.kind == kind && !found.contains(&(kind, item.output_index));
+            let is_free = |item: &&Item| item.kind == kind && !item.found;
             let is_call = matches!(kind, ItemKind::Call(_));
             let in_place = || {
                 let there = |item: &&Item| usize::try_from(item.output_index) == Ok(position);
@@ -545,8 +563,8 @@ impl OpenAiResponses {
             let known = || in_place().or_else(|| self.items.iter().find(is_free));
             let next = self.items.last().map_or(0, |item| item.output_index.saturating_add(1));
             let output_index = number.or_else(|| known().map(|item| item.output_index)).unwrap_or(next);
-            found.push((kind, output_index));
             let at = self.item(Some(output_index), kind)?;
+            self.items[at].found = true;
             self.head(data, at, output, findings)?;
             self.rest(data, at, output, &parts, findings)?;
         }

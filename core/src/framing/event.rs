@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// Where the data lies: the `data` lines joined by LF, the value of the `error` line, the whole bare
-    /// line, or the JSON of the line or array element
+    /// object, or the JSON of the line or array element
     pub data: Located,
     /// Where the event's name lies; `None` is "message", and so is every event that is no
     /// server-sent one
@@ -23,7 +23,9 @@ pub enum Field {
     /// was, so a caller who skips it sees exactly the standard's events.
     Error,
     /// A line that begins with `{`, which the standard passes over as well: some proxies write an error
-    /// as bare JSON into an event stream. As with `error`, it comes as soon as the line ends.
+    /// as bare JSON into an event stream, and Gemini does so over several lines. As with `error`, it
+    /// comes as soon as the line ends in which the object does; a field or a blank line before that is
+    /// the end of it, and so is more than an event may have.
     Bare,
 }
 

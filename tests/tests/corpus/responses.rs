@@ -95,7 +95,7 @@ fn e04_failed() {
     let ran = retrying(r#"{"code":"context_length_exceeded","message":"too long"}"#);
     assert_eq!(
         ran.told(),
-        r#"in_band(- context_length_exceeded - "too long") "" finish=- usage=- billing=maybe_billed end@0 requests=1"#
+        r#"in_band(- context_length_exceeded - "too long") "" finish=failed usage=- billing=maybe_billed end@0 requests=1"#
     );
     for code in ["server_error", "rate_limit_exceeded"] {
         let error = format!(r#"{{"code":"{code}","message":"too long"}}"#);
@@ -108,13 +108,13 @@ fn e04_failed() {
         assert_eq!(
             ran.told(),
             format!(
-                r#"in_band(- {code} - "too long") "" finish=- usage=- billing=maybe_billed end@0 requests=1"#
+                r#"in_band(- {code} - "too long") "" finish=failed usage=- billing=maybe_billed end@0 requests=1"#
             )
         );
     }
     assert_eq!(
         retrying("null").told(),
-        r#"in_band(response.failed - - "") "" finish=- usage=- billing=maybe_billed end@0 requests=1"#
+        r#"in_band(response.failed - - "") "" finish=failed usage=- billing=maybe_billed end@0 requests=1"#
     );
 }
 

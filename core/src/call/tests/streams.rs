@@ -144,6 +144,20 @@ fn a_bare_line_of_json_is_an_error_where_it_says_so() {
     assert!(matches!(failed.error(), ErrorKind::InBand(provider) if provider.message == "busy"));
 }
 
+#[test]
+fn a_bare_error_of_several_lines_beats_the_marker_before_it() {
+    let error = "{\n  \"error\": {\n    \"message\": \"busy\",\n    \"code\": 400\n  }\n}";
+    for marker in [String::new(), CHAT.terminal()] {
+        for end in ["", "\n", "\r\n\r\n", "\n\ndata: [DONE]\n\n"] {
+            let body = format!("{}{marker}{error}{end}", CHAT.text("Hi"));
+            let mut play = open_to_the_end();
+            assert_busy(play.receive(&body).eof(Ended::Clean), "Hi");
+            let mut slow = open_to_the_end();
+            assert_busy(slow.trickle(&body).eof(Ended::Clean), "Hi");
+        }
+    }
+}
+
 /// Servers that write a character as two escapes may be cut between them
 #[test]
 fn half_a_character_at_the_end_of_a_stream_is_replaced() {

@@ -38,6 +38,13 @@ fn no_message_end_is_no_end() {
 }
 
 #[test]
+fn content_of_other_kinds_goes_to_the_consumer() {
+    let picture = content(r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,eA=="}}"#);
+    let played = play(COHERE, &[START, &text("Hi"), &picture, &end("COMPLETE")]);
+    assert_eq!((played.turn.text(), played.unknown, played.ending()), ("Hi", 1, Ending::Completed));
+}
+
+#[test]
 fn finish_reasons() {
     for word in ["STOP_SEQUENCE", "TOOL_CALL"] {
         assert_eq!(play(COHERE, &[START, &end(word)]).ending(), Ending::Completed);

@@ -101,6 +101,16 @@ fn a_whole_answer_is_a_line() {
 }
 
 #[test]
+fn pictures_go_to_the_consumer() {
+    let pictured =
+        r#"{"model":"m","message":{"role":"assistant","content":"Hi","images":["eA=="]},"done":false}"#;
+    let generated = r#"{"model":"m","image":"eA==","done":true,"done_reason":"stop"}"#;
+    let none = r#"{"model":"m","message":{"content":"!","images":[]},"image":"","done":false}"#;
+    let played = play(OLLAMA, &[pictured, none, generated]);
+    assert_eq!((played.turn.text(), played.unknown, played.ending()), ("Hi!", 2, Ending::Completed));
+}
+
+#[test]
 fn other_lines_pass_and_null_equals_absent() {
     let played = play(
         OLLAMA,

@@ -77,7 +77,7 @@ fn e04_failed_is_an_error() {
             r#"{{"type":"response.failed","sequence_number":2,"response":{{"id":"r1","status":"failed","error":{error},"output":[],"usage":null}}}}"#
         );
         let played = play(RESPONSES, &[CREATED, &event]);
-        assert_eq!((played.errors.len(), played.turn.finish_reason()), (1, None));
+        assert_eq!((played.errors.len(), played.turn.finish_reason()), (1, Some("failed")));
         played
     };
     for code in ["context_length_exceeded", "server_error", "rate_limit_exceeded"] {
@@ -85,6 +85,15 @@ fn e04_failed_is_an_error() {
         assert_eq!(played.error(), (None, Some(code), None, "too long"));
     }
     assert_eq!(failed("null").error(), (Some("response.failed"), None, None, ""));
+}
+
+/// Each listed item is looked for among all that came
+#[test]
+fn a_response_that_lists_without_end_is_refused() {
+    let item = r#"{"type":"message","content":[{"text":"a"}]}"#;
+    let list = |items: usize| completed(&vec![item; items].join(","));
+    assert_eq!(play(RESPONSES, &[CREATED, &list(MAX_ITEMS)]).turn.text().len(), MAX_ITEMS);
+    assert!(malformed(RESPONSES, &[CREATED, &list(MAX_ITEMS + 1)]).starts_with("more than 8192 output"));
 }
 
 #[test]

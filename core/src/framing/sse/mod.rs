@@ -10,6 +10,7 @@ use std::time::Duration;
 use memchr::{memchr, memchr2};
 
 use super::buffer::{ByteOrderMark, keep};
+use super::json_array::Extent;
 pub use super::{Event, Field, Located, TooLarge};
 
 #[cfg(test)]
@@ -21,7 +22,7 @@ const USUAL_NAME: usize = 64;
 /// Cuts the body of a stream into events, however its bytes are split
 ///
 /// Memory held: at most `max_event_bytes` for the event that is under way, as many again for the
-/// last event id, and nothing else between events.
+/// last event id and for a bare object of several lines, and nothing else between events.
 ///
 /// ```
 /// use steadfast::framing::sse::Framer;
@@ -51,6 +52,8 @@ pub struct Framer {
     id: Option<Vec<u8>>,
     last_event_id: Vec<u8>,
     retry: Option<Duration>,
+    /// A bare object whose end has not come yet
+    bare: Option<Box<Bare>>,
     mark: ByteOrderMark,
     /// The last byte was a CR, so an LF that comes next belongs to it
     after_cr: bool,
@@ -74,6 +77,7 @@ impl Framer {
             id: None,
             last_event_id: Vec::new(),
             retry: None,
+            bare: None,
             mark: ByteOrderMark::default(),
             after_cr: false,
             lent: false,
@@ -104,6 +108,7 @@ impl Framer {
             self.data = None;
             self.name = None;
             self.id = None;
+            self.bare = None;
             self.kept = Vec::new();
             self.kept_name = Vec::new();
         }
@@ -124,21 +129,22 @@ impl Framer {
     /// What the end of the body leaves unterminated, as if its blank line had come
     ///
     /// The standard drops it, and so must a caller unless the body ended properly and the data is
-    /// whole (rule STR-9). Ids and reconnection times do not count here. An `error` line or a bare one
-    /// comes before the event it stands in, as a tail of its own; `None` once nothing is left. All its
-    /// pieces are [`Located::Kept`].
+    /// whole (rule STR-9). Ids and reconnection times do not count here. An `error` line or a bare
+    /// object, ended or not, comes before the event it stands in, as a tail of its own; `None` once
+    /// nothing is left. All its pieces are [`Located::Kept`].
     pub fn tail(&mut self) -> Option<Event> {
         self.end_loan();
         let line = Located::Kept { start: self.line_start(), end: self.kept.len() };
         let (field, value_at) = split_line(self.bytes(&[], line));
         let error = match field {
-            LineField::Data | LineField::Event | LineField::Error | LineField::Bare => {
+            _ if line.is_empty() => None,
+            LineField::Data | LineField::Event | LineField::Error | LineField::Bare | LineField::Unknown => {
                 self.take_field(&[], line, field, value_at)
             }
-            LineField::Id | LineField::Retry | LineField::Comment | LineField::Unknown => None,
+            LineField::Id | LineField::Retry | LineField::Comment => None,
         };
-        if error.is_some() {
-            return error;
+        if let Some(error) = error.or_else(|| self.end_bare(&[])) {
+            return Some(error);
         }
         self.kept.truncate(self.line_start());
         self.dispatch()
@@ -160,6 +166,7 @@ impl Framer {
             && self.data.is_none()
             && self.name.is_none()
             && self.id.is_none()
+            && self.bare.is_none()
             && !self.after_cr
             && self.mark.is_past()
     }
@@ -207,6 +214,7 @@ impl Framer {
     /// Takes in one whole line
     fn take_line(&mut self, input: &[u8], line: Located) -> Result<Option<Event>, TooLarge> {
         if line.is_empty() {
+            self.bare = None;
             if let Some(id) = self.id.take() {
                 self.last_event_id = id;
             }
@@ -226,6 +234,9 @@ impl Framer {
         value_at: usize,
     ) -> Option<Event> {
         let value = line.skip(value_at);
+        if !matches!(field, LineField::Unknown) {
+            self.bare = None;
+        }
         match field {
             LineField::Data => self.add_data(input, value),
             LineField::Event => self.set_name(value),
@@ -240,16 +251,54 @@ impl Framer {
                     self.retry = Some(retry);
                 }
             }
-            LineField::Error | LineField::Bare => {
-                self.settle(input);
-                self.lent = true;
-                let field = if matches!(field, LineField::Bare) { Field::Bare } else { Field::Error };
-                return Some(Event { data: value, name: None, field });
+            LineField::Error => return Some(self.lend(input, value, Field::Error)),
+            LineField::Bare => {
+                let mut extent = Extent::new();
+                if extent.end(self.bytes(input, line)).is_some() {
+                    return Some(self.lend(input, line, Field::Bare));
+                }
+                self.add_bare(input, line, Box::new(Bare { extent, held: Vec::new() }));
             }
-            LineField::Comment | LineField::Unknown => {}
+            LineField::Unknown => {
+                if let Some(mut bare) = self.bare.take() {
+                    let ends = bare.extent.end(self.bytes(input, line)).is_some();
+                    self.add_bare(input, line, bare);
+                    if ends && let Some(event) = self.end_bare(input) {
+                        return Some(event);
+                    }
+                }
+            }
+            LineField::Comment => {}
         }
         self.kept.truncate(self.line_start());
         None
+    }
+
+    /// An event of one line, which leaves the pending one as it was
+    fn lend(&mut self, input: &[u8], data: Located, field: Field) -> Event {
+        self.settle(input);
+        self.lent = true;
+        Event { data, name: None, field }
+    }
+
+    /// Adds a line to a bare object, or forgets that if it is too large: the standard passes over it
+    fn add_bare(&mut self, input: &[u8], line: Located, mut bare: Box<Bare>) {
+        if self.check_room(bare.held.len() + line.len() + 1).is_ok() {
+            keep(&mut bare.held, self.bytes(input, line), self.max_event_bytes);
+            keep(&mut bare.held, b"\n", self.max_event_bytes);
+            self.bare = Some(bare);
+        }
+    }
+
+    /// The bare object of several lines that is held, as far as it came
+    fn end_bare(&mut self, input: &[u8]) -> Option<Event> {
+        let Bare { held, .. } = *self.bare.take()?;
+        self.kept.truncate(self.line_start());
+        self.settle(input);
+        let start = self.kept.len();
+        self.keep(&held);
+        let data = Located::Kept { start, end: self.kept.len() };
+        Some(self.lend(input, data, Field::Bare))
     }
 
     fn add_data(&mut self, input: &[u8], value: Located) {
@@ -370,6 +419,12 @@ impl fmt::Debug for Framer {
             .field("failed", &self.failed)
             .finish_non_exhaustive()
     }
+}
+
+/// The lines so far of an object that stands in the stream without a field
+struct Bare {
+    extent: Extent,
+    held: Vec<u8>,
 }
 
 /// The field that a line is for

@@ -239,6 +239,38 @@ fn a_bare_line_of_json_is_seen_and_changes_nothing_else() {
     assert_eq!(seen.iter().map(|(name, data, _)| (&**name, &**data)).collect::<Vec<_>>(), expected);
 }
 
+/// Gemini writes an error so into a stream that has begun
+#[test]
+fn a_bare_object_of_several_lines_is_seen_once_it_ends() {
+    let object = "{\n  \"error\": {\n    \"}\": [1]\n  }\n}";
+    let body = format!("data: 1\n{object}\r\ndata: 2\n\n");
+    let expected = format!("{object}\n");
+    let names = |body: &str| {
+        let seen = events(body.as_bytes()).into_iter();
+        seen.map(|(name, data, _)| (name, data)).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&body), [("(bare)".into(), expected.clone()), ("message".into(), "1\n2".into())]);
+    // Whatever else stands in it, it was no object.
+    for other in ["\n", ": ping\n", "id: 1\n", "event: x\n", "retry: 1\n", "data: 1\n\n", "error: x\n"] {
+        let body = object.replacen('\n', &format!("\n{other}"), 1) + "\n\n";
+        assert!(names(&body).iter().all(|(name, _)| name != "(bare)"), "{body:?}");
+    }
+    // Larger than an event may be, it is passed over, and the stream goes on.
+    let held = expected.len();
+    for (limit, is_seen) in [(held, true), (held - 1, false)] {
+        let body = format!("{object}\ndata: 1\n\n");
+        let reads: Vec<&[u8]> = body.as_bytes().chunks(1).collect();
+        for reads in [&[body.as_bytes()][..], &reads] {
+            let (mut framer, mut seen) = (Framer::new(limit), Vec::new());
+            for input in reads {
+                feed(&mut framer, input, &mut seen).unwrap();
+            }
+            let names: Vec<_> = seen.iter().map(|(name, ..)| &**name).collect();
+            assert_eq!(names, if is_seen { &["(bare)", "message"][..] } else { &["message"] });
+        }
+    }
+}
+
 #[test]
 fn the_tail_is_what_the_blank_line_would_have_ended() {
     for (body, tail) in [
@@ -256,6 +288,8 @@ fn the_tail_is_what_the_blank_line_would_have_ended() {
         (b"data: a\n: pi", Some(("message", "a"))),
         (b"error: {}", Some(("(error)", "{}"))),
         (b"{\"a\": 1}", Some(("(bare)", "{\"a\": 1}"))),
+        (b"{\n\"a\": 1\n}", Some(("(bare)", "{\n\"a\": 1\n}\n"))),
+        (b"{\n\"a\": 1\n", Some(("(bare)", "{\n\"a\": 1\n"))),
     ] {
         let bytes: Vec<&[u8]> = body.chunks(1).collect();
         for reads in [&[body][..], &bytes] {
