@@ -115,6 +115,12 @@ pub fn plant(fault: Option<Fault>) {
     planted(|planted| planted.store(fault.map_or(NONE, number), Ordering::Relaxed));
 }
 
+/// Whether any fault is on
+#[cfg(test)]
+pub(crate) fn is_any() -> bool {
+    planted(|planted| planted.load(Ordering::Relaxed) != NONE)
+}
+
 /// Whether that fault is on
 pub(crate) fn is(fault: Fault) -> bool {
     planted(|planted| planted.load(Ordering::Relaxed) == number(fault))

@@ -10,6 +10,6 @@ pub fn simulated_calls(data: &[u8]) {
     let tape: Vec<u32> = numbers.collect();
     let plan = Plan::draw(&mut Choices::from_tape(&tape));
     if let Err(violation) = Simulator::new().play(&plan) {
-        panic!("{violation}\n{plan:#?}\n{}", Simulator::log(&plan).log);
+        panic!("{violation}\n{plan:#?}\n{}", Simulator::record(&plan).log());
     }
 }

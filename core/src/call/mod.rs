@@ -356,10 +356,10 @@ impl Call {
         }
         // Another transport says what it has sent by the head that answers it.
         if attempt.record.reused && attempt.sent == 0 && !are_facts && !bytes.is_empty() {
-            // No answer to a request that nobody has seen: perhaps why the server closes it.
-            match self.spent() {
-                None => self.replace_connection(Reason::Protocol),
-                Some(timeout) => self.fail(ErrorKind::Timeout(timeout)),
+            // No answer to a request that nobody has seen: perhaps why the server closes it. Past the
+            // deadline there is no time for another connection, and the expiry is what comes next.
+            if self.spent().is_none() {
+                self.replace_connection(Reason::Protocol);
             }
             return Ok(&[]);
         }

@@ -52,6 +52,11 @@ impl Drop for Replayed {
         if std::thread::panicking() {
             return;
         }
+        // A fault may make the driver's own ways a part of what comes out.
+        #[cfg(feature = "planted-faults")]
+        if crate::planted::is_any() {
+            return;
+        }
         let trace = Trace::read(&self.0.bytes()[..]).unwrap();
         let replay = trace.replay(|_, _| {});
         assert_eq!(replay.difference, None);

@@ -110,7 +110,7 @@ fn no_attempt_follows_where_no_time_is_left() {
         assert!(matches!(play.error(), ErrorKind::Transport(_)));
     }
     let mut play = with(Retries::Allowed, Overrides::new().total_deadline(1.0));
-    play.reused().late(1_000).receive("H");
+    play.reused().late(1_000).receive("H").expire();
     assert_eq!((play.record.opened().len(), play.ended_at()), (1, ms(1_000)));
     assert_eq!(play.breach(), (Phase::Deadline, ms(1_000), ms(1_000)));
 }
