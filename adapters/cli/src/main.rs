@@ -2,7 +2,7 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `args` | the command line |
+//! | `args`, `help` | the command line, and what its help says |
 //! | `settings` | the settings in force: a file, the environment, the command line |
 //! | `usage`, `failure` | why a command cannot begin, or cannot do its work |
 //! | `exit` | the exit codes |
@@ -29,6 +29,7 @@ mod demo;
 mod embedded;
 mod exit;
 mod failure;
+mod help;
 mod input;
 mod interrupt;
 mod live;

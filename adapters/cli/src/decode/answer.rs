@@ -89,7 +89,8 @@ struct Other<'a> {
 
 #[derive(Serialize)]
 struct PrintedCall<'a> {
-    id: &'a str,
+    /// None where the provider gave none
+    id: Option<&'a str>,
     name: &'a str,
     arguments: &'a str,
     complete: bool,
@@ -123,7 +124,7 @@ impl Serialize for Answer {
 impl<'a> Part<'a> {
     fn of(choice: &'a Choice, outcome: &Outcome) -> Self {
         let call = |call: &'a ToolCall| PrintedCall {
-            id: &call.id,
+            id: Some(call.id.as_str()).filter(|id| !id.is_empty()),
             name: &call.name,
             arguments: &call.arguments,
             complete: outcome.is_whole(call),

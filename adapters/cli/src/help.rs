@@ -1,0 +1,166 @@
+//! What `--help` says beside the options: examples, output, settings, exit codes.
+
+use std::fmt::Write as _;
+
+use steadfast::config::{Field, RequestConfig};
+
+use crate::exit::Exit;
+use crate::provider::PROFILES;
+
+pub(crate) const CALL_EXAMPLES: &str = "\
+Examples:
+  steadfast call \"Say hello.\"
+  steadfast call - < question.txt
+  steadfast call --provider anthropic --timeline \"Say hello.\"
+  steadfast call --base-url http://127.0.0.1:8080/v1 --model smollm2 \"Say hello.\"
+  steadfast call --config-file steadfast.toml \"Say hello.\"
+  steadfast call --config stream_idle_timeout=20 --config max_attempts=1 --json \"Say hello.\"
+  steadfast call --record trace.jsonl --record-bodies lengths \"Say hello.\"
+";
+
+pub(crate) const CONFIG_EXAMPLES: &str = "\
+Examples:
+  steadfast config
+  steadfast config --config-file steadfast.toml --json
+  STEADFAST_REQUEST_TIMEOUT=30 steadfast config --config max_attempts=1
+";
+
+const CONFIG_OUTPUT: &str = "\
+Output:
+  A row for each setting: its name, its value, and where that came from. With --json, an object for
+  each: value, source (call, environment, file or built-in), and from (--config, the variable, or the
+  file), where it is not built in.
+
+";
+
+const OUTPUT: &str = "\
+Output:
+  stdout has the text of the answer (or, with --json, the outcome and nothing else); stderr has all
+  the rest, and on a terminal a live line. Reasoning, tool calls and usage are in --json only. On a
+  terminal, control characters in the text are shown as pictures and not obeyed. A stdout that takes
+  no more ends the call, with exit code 1, or 130 where a reader closed its pipe; one that was closed
+  from the start (>&-) is as /dev/null.
+
+";
+
+pub(crate) const DECODE_EXAMPLES: &str = "\
+Examples:
+  steadfast decode --dialect openai-chat answer.sse
+  steadfast decode --dialect anthropic --end open --config stream_idle_timeout=20 answer.sse
+  steadfast decode --dialect gemini --status 429 --content-type application/json error.json
+  curl -siN --raw --http1.1 https://… | steadfast decode --dialect ollama --http -
+  steadfast decode --framing sse --split bytes answer.sse
+  steadfast decode --http --raw --method HEAD response.txt
+";
+
+const DECODE_OUTPUT: &str = "\
+Output:
+  With --dialect, how the call machine ends on these bytes, as one JSON object: result, error (kind,
+  message and what else there is to it), text, reasoning, tool_calls (id, name, arguments, complete),
+  finish_reason, usage, choices (all but number 0, whose parts stand in the object itself), notes, and
+  counts: events that could be read, unknown among them, and malformed ones, that could not. A refusal
+  is in `refusal`, where there is one. Without --http the body is sent in one chunk; `cut` and `reset`
+  leave out the last chunk. All bytes come at once, and time passes only after them.
+
+  With --framing, a JSON line for each event (event, data, id, retry in milliseconds), then one with
+  last_event_id and bytes; and with tail, what came of an event that did not end (event, data). An SSE
+  event that no blank line ends is none, and no fault. A body that ends in the midst of an array, or of
+  a line of NDJSON that is no JSON, is incomplete: the last line says so, and the exit code is 12.
+
+  With --http --raw, the response as one JSON object: status, headers (name and value, in the order
+  and case in which they came; trailers too), interim statuses, body (base64,
+  as it came out of its transfer coding), outcome (complete, incomplete, error, upgrade), error_kind,
+  keep_alive, trailers.
+
+  --split never changes the output.
+
+";
+
+const SETTINGS_FROM: &str = "
+  The first that gives a setting wins: --config max_attempts=1, in the order given, the last one first;
+  the environment, STEADFAST_MAX_ATTEMPTS=1; the file, max_attempts = 1 in TOML. `steadfast config`
+  prints what is in force. `demo` plays each scenario with its own settings over the defaults.
+";
+
+pub(crate) const DEMO_EXAMPLES: &str = "\
+Examples:
+  steadfast demo
+  steadfast demo --list
+  steadfast demo --only stream-mute-after-delta
+  steadfast demo --driver all
+";
+
+pub(crate) const MOCK_EXAMPLES: &str = "\
+Examples:
+  steadfast mock --script tests/scenarios/stream-mute-after-delta.toml
+  steadfast mock --script FILE --port 8099
+";
+
+pub(crate) const SIM_EXAMPLES: &str = "\
+Examples:
+  steadfast sim --runs 200000 --seed 1
+  steadfast sim --replay 4711
+";
+
+pub(crate) const REPLAY_EXAMPLES: &str = "\
+Examples:
+  steadfast call --record trace.jsonl \"Say hello.\"
+  steadfast replay trace.jsonl
+  steadfast replay --what-if stream_idle_timeout=300 trace.jsonl
+  steadfast replay --what-if request_timeout=5 --what-if max_attempts=1 --json trace.jsonl
+";
+
+const REPLAY_OUTPUT: &str = "\
+Output:
+  Each event that the call was told, with its time, and each step that it then took, as they stand in the
+  trace; then the timeline, and whether every step was the recorded one. The first that was not is shown
+  with its line, as recorded and as replayed, and the exit code is 4. With --json, one object: identical,
+  trace (whole, truncated, cut), events, steps, difference, timeline.
+
+  With --what-if, how the recorded call ended and how it would have: what came over a connection comes as
+  long after that was asked for as it did, and the deadlines are the new ones. Where the trace ends before
+  the call would, that is said, and what would happen if nothing more came. With --json: recorded, and
+  what_if (ends: ended, another_connection or endless; at, known_until, outcome).
+
+";
+
+pub(crate) fn replay_long_help() -> String {
+    format!("{REPLAY_EXAMPLES}\n{REPLAY_OUTPUT}{}\n{}", settings(), exit_codes())
+}
+
+pub(crate) fn call_long_help() -> String {
+    let mut help = format!("{CALL_EXAMPLES}\nProviders:\n");
+    for profile in &PROFILES {
+        let keys = profile.keys.join(" or ");
+        _ = writeln!(help, "  {:<10} {} [{}; {keys}]", profile.name, profile.base_url, profile.model);
+    }
+    help.push_str(
+        "  With no base URL and no key at all, an embedded provider answers in that API's form.\n\n",
+    );
+    format!("{help}{OUTPUT}{}\n{}", settings(), exit_codes())
+}
+
+pub(crate) fn config_long_help() -> String {
+    format!("{CONFIG_EXAMPLES}\n{CONFIG_OUTPUT}{}\n{}", settings(), exit_codes())
+}
+
+pub(crate) fn decode_long_help() -> String {
+    format!("{DECODE_EXAMPLES}\n{DECODE_OUTPUT}{}\n{}", settings(), exit_codes())
+}
+
+fn settings() -> String {
+    let mut help = String::from("Settings (--config), with their defaults:\n");
+    let defaults = RequestConfig::default();
+    for field in Field::ALL {
+        _ = writeln!(help, "  {:<22} {:>8}  {}", field.name(), defaults.get(field), field.about());
+    }
+    help + SETTINGS_FROM
+}
+
+pub(crate) fn exit_codes() -> String {
+    let mut help = String::from("Exit codes:\n");
+    for exit in Exit::ALL {
+        _ = writeln!(help, "  {:>3}  {}", exit.code(), exit.meaning());
+    }
+    help
+}
