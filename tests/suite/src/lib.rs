@@ -28,16 +28,19 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `driver` | [`Driver`]: what a driver has to do in a scenario |
+//! | `caller` | [`Caller`]: what the caller in a scenario does with what it takes |
 //! | `play` | [`play()`]: one scenario, and where it went otherwise than its file says |
 //! | `all` | [`play_all`]: many of them, at once |
 //! | `simulated` | [`Simulated`]: the driver under virtual time |
 
 mod all;
+mod caller;
 mod driver;
 mod play;
 mod simulated;
 
 pub use all::{AT_ONCE, play_all};
+pub use caller::{Caller, Then};
 pub use driver::{Driver, Ended, Part};
 pub use play::{Difference, LATE, MOST_PLAYS, Played, SEEN_WITHIN, play};
 pub use simulated::Simulated;

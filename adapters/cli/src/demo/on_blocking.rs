@@ -4,10 +4,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
-use steadfast::call::Item;
 use steadfast_blocking::{Client, Stream, TlsConfig};
-use steadfast_scenario::{Call, Cancel};
-use steadfast_suite::{Driver, Ended, Part};
+use steadfast_suite::{Caller, Driver, Ended, Part, Then};
 
 /// `steadfast-blocking`
 pub(super) struct Blocking;
@@ -24,10 +22,12 @@ impl Driver for Blocking {
                 client.with_tls(TlsConfig::roots_only(pem.as_bytes()).map_err(|error| error.to_string())?);
         }
         if !call.parallel {
-            return Ok((0..call.calls).map(|_| make(client.stream(request.clone()), call)).collect());
+            return Ok((0..call.calls)
+                .map(|_| make(client.stream(request.clone()), Caller::new(call)))
+                .collect());
         }
         thread::scope(|scope| {
-            let begin = |_| scope.spawn(|| make(client.stream(request.clone()), call));
+            let begin = |_| scope.spawn(|| make(client.stream(request.clone()), Caller::new(call)));
             let running: Vec<_> = (0..call.calls).map(begin).collect();
             let ended =
                 running.into_iter().map(|running| running.join().map_err(|_| "a call panicked".to_owned()));
@@ -36,13 +36,14 @@ impl Driver for Blocking {
     }
 }
 
-/// Makes a call as the script of its caller says; one who gives up at a time does so on another thread
-fn make(stream: Stream, script: &Call) -> Ended {
-    let began = Instant::now();
-    let Some(Cancel::At(after)) = script.cancel else { return take_all(stream, script, began) };
+/// Makes a call as its caller does; one who gives up at a time does so on another thread
+fn make(stream: Stream, mut caller: Caller<'_>) -> Ended {
+    let Some(until) = caller.gives_up_at() else { return take_all(stream, caller) };
+    let after = until.saturating_duration_since(Instant::now());
     if after.is_zero() {
+        caller.gives_up();
         stream.canceller().cancel();
-        return take_all(stream, script, began);
+        return take_all(stream, caller);
     }
     let canceller = stream.canceller();
     let (over, is_over) = mpsc::channel::<()>();
@@ -52,48 +53,20 @@ fn make(stream: Stream, script: &Call) -> Ended {
                 canceller.cancel();
             }
         });
-        let ended = take_all(stream, script, began);
+        let ended = take_all(stream, caller);
         drop(over);
         ended
     })
 }
 
-fn take_all(mut stream: Stream, script: &Call, began: Instant) -> Ended {
-    enum Taken {
-        Delta,
-        Turn,
-        Other,
-    }
-    let (mut deltas, mut turn_at) = (0, None);
-    while let Some(taken) = stream.next_with(|item| match item {
-        Item::Delta(_) => Taken::Delta,
-        Item::Finished(_) => Taken::Turn,
-        Item::Unknown { .. } => Taken::Other,
-    }) {
-        match taken {
-            Taken::Delta => {
-                deltas += 1;
-                if script.cancel == Some(Cancel::AfterDeltas(deltas)) {
-                    stream.cancel();
-                } else if let Some(consumer) = script.consumer
-                    && deltas % consumer.every == 0
-                {
-                    // It is the consumer of the script who is slow.
-                    thread::sleep(consumer.pause);
-                }
-            }
-            Taken::Turn => {
-                turn_at.get_or_insert_with(|| began.elapsed());
-                if script.cancel == Some(Cancel::AfterTurn) {
-                    stream.cancel();
-                }
-            }
-            Taken::Other => {}
+fn take_all(mut stream: Stream, mut caller: Caller<'_>) -> Ended {
+    while let Some(then) = stream.next_with(|item| caller.takes(&item)) {
+        match then {
+            Then::Take => {}
+            Then::Pause(pause) => thread::sleep(pause),
+            Then::Cancel => stream.cancel(),
         }
     }
-    let elapsed = began.elapsed();
-    let outcome = stream.outcome();
-    // A turn that needs no marker is delivered with the outcome.
-    let turn_at = turn_at.or(outcome.result.is_ok().then_some(elapsed));
-    Ended { outcome, elapsed, turn_at }
+    let elapsed = caller.elapsed();
+    caller.ended(stream.outcome(), elapsed)
 }

@@ -2,9 +2,8 @@
 
 use std::time::Instant;
 
-use steadfast::call::Item;
-use steadfast_scenario::{Call, Cancel};
-use steadfast_suite::{Driver, Ended, Part};
+use steadfast_scenario::Call;
+use steadfast_suite::{Caller, Driver, Ended, Part, Then};
 use steadfast_tokio::{CallStream, Client, Request, TlsConfig};
 use tokio::runtime;
 use tokio::task::JoinSet;
@@ -51,70 +50,32 @@ async fn play(client: Client, part: &Part<'_>) -> Vec<Ended> {
     ended
 }
 
-/// What one step of the consumer took
-enum Taken {
-    Delta,
-    Turn,
-    Other,
-}
-
 async fn call(client: Client, request: Request, script: Call) -> Ended {
-    let began = Instant::now();
+    let mut caller = Caller::new(&script);
     let mut stream = client.stream(request);
-    let mut cancel_at = match script.cancel {
-        Some(Cancel::At(after)) => Some(began + after),
-        Some(Cancel::AfterDeltas(_) | Cancel::AfterTurn) | None => None,
-    };
-    let mut deltas = 0;
-    let mut turn_at = None;
-    loop {
-        let taken = take(&mut stream, cancel_at).await;
-        match taken {
-            Ok(Some(Taken::Delta)) => {
-                deltas += 1;
-                if script.cancel == Some(Cancel::AfterDeltas(deltas)) {
-                    stream.cancel();
-                } else if let Some(consumer) = script.consumer
-                    && deltas % consumer.every == 0
-                {
-                    sleep(consumer.pause).await;
-                }
-            }
-            Ok(Some(Taken::Turn)) => {
-                turn_at.get_or_insert_with(|| began.elapsed());
-                if script.cancel == Some(Cancel::AfterTurn) {
-                    stream.cancel();
-                }
-            }
-            Ok(Some(Taken::Other)) => {}
-            Ok(None) => break,
-            Err(GivenUp) => {
-                cancel_at = None;
-                stream.cancel();
-            }
+    while let Some(then) = take(&mut stream, &mut caller).await {
+        match then {
+            Then::Take => {}
+            Then::Pause(pause) => sleep(pause).await,
+            Then::Cancel => stream.cancel(),
         }
     }
-    let elapsed = began.elapsed();
-    let outcome = stream.outcome().await;
-    // A turn that needs no marker is delivered with the outcome.
-    let turn_at = turn_at.or(outcome.result.is_ok().then_some(elapsed));
-    Ended { outcome, elapsed, turn_at }
+    let elapsed = caller.elapsed();
+    caller.ended(stream.outcome().await, elapsed)
 }
 
-/// The time has come at which the caller gives up
-struct GivenUp;
-
 /// Waits for the next item, or until the caller gives up
-async fn take(stream: &mut CallStream, until: Option<Instant>) -> Result<Option<Taken>, GivenUp> {
-    let next = stream.next_with(|item| match item {
-        Item::Delta(_) => Taken::Delta,
-        Item::Finished(_) => Taken::Turn,
-        Item::Unknown { .. } => Taken::Other,
-    });
+async fn take(stream: &mut CallStream, caller: &mut Caller<'_>) -> Option<Then> {
+    let until = caller.gives_up_at();
+    if until.is_some_and(|until| until <= Instant::now()) {
+        return Some(caller.gives_up());
+    }
+    let next = stream.next_with(|item| caller.takes(&item));
     match until {
-        None => Ok(next.await),
-        // A caller who gives up before anything was done does not even ask.
-        Some(until) if until <= Instant::now() => Err(GivenUp),
-        Some(until) => timeout_at(until.into(), next).await.map_err(|_| GivenUp),
+        None => next.await,
+        Some(until) => match timeout_at(until.into(), next).await {
+            Ok(then) => then,
+            Err(_) => Some(caller.gives_up()),
+        },
     }
 }
