@@ -120,6 +120,7 @@ pub mod config;
 pub mod connect;
 pub mod content;
 pub mod dialect;
+mod fnv;
 pub mod framing;
 pub mod http1;
 pub mod machine;

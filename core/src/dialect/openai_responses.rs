@@ -20,6 +20,7 @@ use super::json::{self, JsonStr};
 use super::provider_error;
 use super::tools::{Fragment, Tools};
 use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, usage};
+use crate::fnv::Fnv1a;
 use crate::framing::Framing;
 use crate::outcome::ProviderError;
 use crate::outcome::ToolKind;
@@ -71,24 +72,22 @@ struct Said {
     text: Digest,
 }
 
-/// A text as far as it must be known again: FNV-1a and the length
+/// A text as far as it must be known again: its hash and length
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Digest {
-    hash: u64,
+    hash: Fnv1a,
     length: usize,
 }
 
 impl Default for Digest {
     fn default() -> Self {
-        Self { hash: 0xcbf2_9ce4_8422_2325, length: 0 }
+        Self { hash: Fnv1a::new(), length: 0 }
     }
 }
 
 impl Digest {
     fn add(&mut self, text: &str) {
-        for byte in text.bytes() {
-            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        self.hash.add(text.as_bytes());
         self.length += text.len();
     }
 
