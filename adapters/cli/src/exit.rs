@@ -84,7 +84,7 @@ impl Exit {
             Self::Status => "status: the server answered with an HTTP error",
             Self::Truncated => {
                 "truncated or empty: the answer broke off, or never began; in `replay`, the trace did, and was identical so far"
-            },
+            }
             Self::Transport => "transport: the connection, or a proxy on its way, failed",
             Self::Protocol => "protocol: the peer broke HTTP, SSE or JSON, or a size bound",
             Self::InBand => "in-band error, or the prompt was blocked",
