@@ -37,6 +37,7 @@
 //! | `connection` | a socket, plain or under TLS |
 //! | `opening` | name look-up, TCP, proxies and TLS, step by step |
 //! | `look_up` | names to addresses, on a bounded number of threads |
+//! | `reader` | [`reader()`]: readers that may wait, as bodies of requests |
 //! | `client` | [`Client`]: configuration, trust, and the two ways to make a call |
 //! | `stream` | [`Stream`]: a call as its consumer sees it |
 //! | `spawn` | threads in the scope around whoever spawns them |
@@ -46,16 +47,21 @@ mod connection;
 mod driver;
 mod look_up;
 mod opening;
+mod reader;
 mod sleeper;
 mod spawn;
 mod stream;
 
 pub use client::Client;
 pub use look_up::MAX_LOOK_UPS;
+pub use reader::reader;
 pub use spawn::spawn;
 /// The pure core, whole
 pub use steadfast;
-pub use steadfast::call::{Item, Piece, Progress, Request, RequestBuilder, RequestError, Retries};
+pub use steadfast::body::{Body, BodySource, Form, Part};
+pub use steadfast::call::{
+    HeaderSource, Item, Piece, Progress, Request, RequestBuilder, RequestError, Retries,
+};
 pub use steadfast::config::{
     ConfigError, EffectiveConfig, Field, Origin, Overrides, RequestConfig, Scope, Source,
 };

@@ -14,6 +14,7 @@
 //! | `resting` | [`Resting`]: a connection between two exchanges |
 //! | `client` | [`Client`]: makes calls over TCP, on any runtime that is a [`Network`] |
 //! | `calling` | [`CallStream`]: a call as a stream of pieces and an outcome, for its consumer |
+//! | `headers` | [`headers()`]: header fields that a future makes for each attempt |
 //! | `scratch` | the read buffers that all calls on a thread share |
 
 mod calling;
@@ -21,6 +22,7 @@ mod client;
 mod connection;
 mod driver;
 mod handshake;
+mod headers;
 mod resting;
 mod scratch;
 mod tunnel;
@@ -32,6 +34,7 @@ pub use client::{
 pub use connection::{Ask, Connection, Read, Socket};
 pub use driver::{Action, Driver, MAX_ROUNDS_PER_POLL, Opening, Output, Release, Runtime};
 pub use handshake::Handshake;
+pub use headers::headers;
 pub use resting::{Found, Resting};
 pub use scratch::SCRATCH_BYTES;
 pub use steadfast::call::Piece;

@@ -32,17 +32,20 @@
 //! | `timer` | a timer of tokio |
 //! | `socket` | a TCP connection of tokio |
 //! | `resolver` | the system's resolver, on tokio's threads |
+//! | `reader` | [`reader()`]: what the runtime reads, as bodies of requests |
 //! | `spawn` | tasks and threads in the scope around whoever spawns them |
 //!
 //! The client itself is in [`steadfast_driver`], for it is the same on every runtime.
 
 mod network;
+mod reader;
 mod resolver;
 mod socket;
 mod spawn;
 mod timer;
 
 pub use network::Tokio;
+pub use reader::reader;
 pub use socket::TcpSocket;
 pub use spawn::{spawn, spawn_blocking};
 pub use timer::TokioTimer;
@@ -56,7 +59,8 @@ pub type CallStream = steadfast_driver::CallStream<Calls<Tokio>>;
 
 /// The pure core, whole
 pub use steadfast;
-pub use steadfast::call::{Item, Progress, Request, RequestBuilder, RequestError, Retries};
+pub use steadfast::body::{Body, BodySource, Form, Part};
+pub use steadfast::call::{HeaderSource, Item, Progress, Request, RequestBuilder, RequestError, Retries};
 pub use steadfast::config::{
     ConfigError, EffectiveConfig, Field, Origin, Overrides, RequestConfig, Scope, Scoped, Source,
 };
@@ -70,7 +74,7 @@ pub use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics
 pub use steadfast::time::Bound;
 pub use steadfast::trace::{Bodies, Recorder, Recording};
 pub use steadfast::verb;
-pub use steadfast_driver::{Calls, MAX_LOOK_UPS, Piece, Resolve, Resolving};
+pub use steadfast_driver::{Calls, MAX_LOOK_UPS, Piece, Resolve, Resolving, headers};
 pub use steadfast_tls::{TlsConfig, TlsConfigError};
 
 /// The example in the README compiles.

@@ -12,6 +12,7 @@ mod play;
 mod record;
 mod wire;
 
+mod attempt_headers;
 mod backpressure;
 mod bounds;
 mod cancel;
@@ -31,3 +32,4 @@ mod states;
 mod streams;
 mod terminal;
 mod ties;
+mod upload;
