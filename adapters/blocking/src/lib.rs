@@ -55,7 +55,9 @@ pub use look_up::MAX_LOOK_UPS;
 pub use spawn::spawn;
 /// The pure core, whole
 pub use steadfast;
-pub use steadfast::call::{Item, Piece, Progress, Request, RequestBuilder, RequestError, Retries};
+pub use steadfast::call::{
+    Item, Observation, Observer, Piece, Progress, Request, RequestBuilder, RequestError, Retries,
+};
 pub use steadfast::config::{
     ConfigError, EffectiveConfig, Field, Origin, Overrides, RequestConfig, Scope, Source,
 };

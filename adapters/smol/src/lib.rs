@@ -58,7 +58,9 @@ pub type CallStream = steadfast_driver::CallStream<Calls<Smol>>;
 
 /// The pure core, whole
 pub use steadfast;
-pub use steadfast::call::{Item, Progress, Request, RequestBuilder, RequestError, Retries};
+pub use steadfast::call::{
+    Item, Observation, Observer, Progress, Request, RequestBuilder, RequestError, Retries,
+};
 pub use steadfast::config::{
     ConfigError, EffectiveConfig, Field, Origin, Overrides, RequestConfig, Scope, Scoped, Source,
 };

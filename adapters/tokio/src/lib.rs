@@ -56,7 +56,9 @@ pub type CallStream = steadfast_driver::CallStream<Calls<Tokio>>;
 
 /// The pure core, whole
 pub use steadfast;
-pub use steadfast::call::{Item, Progress, Request, RequestBuilder, RequestError, Retries};
+pub use steadfast::call::{
+    Item, Observation, Observer, Progress, Request, RequestBuilder, RequestError, Retries,
+};
 pub use steadfast::config::{
     ConfigError, EffectiveConfig, Field, Origin, Overrides, RequestConfig, Scope, Scoped, Source,
 };

@@ -22,7 +22,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, OnceLock};
 
-use steadfast::call::{Call, Env, Request};
+use steadfast::call::{Call, Env, Observer, Request};
 use steadfast::config::{ConfigError, EffectiveConfig, Overrides, RequestConfig};
 use steadfast::connect::Proxies;
 use steadfast::machine::{FailureKind, IoFailure, Stage};
@@ -50,10 +50,14 @@ pub struct Client<N: Network> {
     connector: Connector<N>,
     connections: Connections<N>,
     recorders: Option<Recorders>,
+    observers: Vec<Observers>,
 }
 
 /// What records the calls of a client
 type Recorders = Arc<dyn Fn(&Request) -> Option<Recorder> + Send + Sync>;
+
+/// What observes the calls of a client
+type Observers = Arc<dyn Fn(&Request) -> Option<Box<dyn Observer>> + Send + Sync>;
 
 /// Whom TLS trusts; the platform's certificates are loaded when they are first needed
 #[derive(Default)]
@@ -68,7 +72,7 @@ impl<N: Network> Client<N> {
     pub fn new() -> Self {
         let connector = Connector::new();
         let connections = Connections::new(connector.clock, PoolSettings::default());
-        Self { overrides: Overrides::new(), connector, connections, recorders: None }
+        Self { overrides: Overrides::new(), connector, connections, recorders: None, observers: Vec::new() }
     }
 
     /// The same client with these overrides for each of its calls, merged over those it had
@@ -123,6 +127,18 @@ impl<N: Network> Client<N> {
         self
     }
 
+    /// The same client, which also shows each of its calls to the observer that `observers` gives for it
+    ///
+    /// An observer is told every step of its call as it happens, see [`Observer`]. What was given here
+    /// before stays: a call may have several.
+    pub fn with_observers(
+        mut self,
+        observers: impl Fn(&Request) -> Option<Box<dyn Observer>> + Send + Sync + 'static,
+    ) -> Self {
+        self.observers.push(Arc::new(observers));
+        self
+    }
+
     /// Closes the connections that no call uses, of this client and its clones
     pub fn close_idle(&self) {
         self.connections.close_idle();
@@ -174,7 +190,11 @@ impl<N: Network> Client<N> {
         let clock = self.connector.clock;
         let env = Env { seed: RandomState::new().hash_one(0), unix_at_origin: clock.unix_at_origin() };
         let origin = request.origin().clone();
+        let observers: Vec<_> = self.observers.iter().filter_map(|observer| observer(&request)).collect();
         let mut call = Call::new(self.connector.prepare(request), config, env, clock.now());
+        for observer in observers {
+            call.observe_boxed(observer).expect("the call has not begun");
+        }
         if let Some(recorder) = recorder {
             call.record(recorder).expect("the call has not begun");
         }
