@@ -70,5 +70,8 @@ pub use steadfast::outcome::{
 pub use steadfast::time::Bound;
 pub use steadfast::trace::{Bodies, Recorder, Recording};
 pub use steadfast::verb;
+/// Calls as spans and as metrics, for `with_observers`
+#[cfg(any(feature = "tracing", feature = "metrics"))]
+pub use steadfast_observe as observe;
 pub use steadfast_tls::{TlsConfig, TlsConfigError};
 pub use stream::{Canceller, Stream};

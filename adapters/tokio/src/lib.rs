@@ -73,6 +73,9 @@ pub use steadfast::time::Bound;
 pub use steadfast::trace::{Bodies, Recorder, Recording};
 pub use steadfast::verb;
 pub use steadfast_driver::{Calls, MAX_LOOK_UPS, Piece, Resolve, Resolving};
+/// Calls as spans and as metrics, for `with_observers`
+#[cfg(any(feature = "tracing", feature = "metrics"))]
+pub use steadfast_observe as observe;
 pub use steadfast_tls::{TlsConfig, TlsConfigError};
 
 /// The example in the README compiles.

@@ -1,4 +1,4 @@
-//! The model that a request names, for those who watch calls.
+//! What a request says of itself to those who watch calls.
 
 use std::borrow::Cow;
 
@@ -7,6 +7,11 @@ use serde::Deserialize;
 use super::Request;
 
 impl Request {
+    /// The path of its URL, without the query
+    pub fn path(&self) -> &str {
+        self.target.path()
+    }
+
     /// The model that the request names: `model` of its JSON body, or that of its path
     ///
     /// Paths that name one are those of Gemini (`…/models/{model}:generateContent`), Azure
