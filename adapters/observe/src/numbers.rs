@@ -99,7 +99,11 @@ impl Observer for Numbers {
                 histogram!("steadfast.wait.duration", labels).record(pause.as_secs_f64());
             }
             Observation::Over(outcome) => self.over(outcome),
-            _ => {}
+            Observation::PhaseBegan { .. }
+            | Observation::Head { .. }
+            | Observation::Terminal { .. }
+            | Observation::PhaseEnded(_)
+            | _ => {}
         }
     }
 }
