@@ -14,8 +14,8 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `names` | what a call is called: operation, provider, model, server, error |
-//! | `spans` | [`spans`](fn@spans): a span for each call, attempt and wait; feature `tracing` |
-//! | `numbers` | [`metrics`](fn@metrics): counters and histograms; feature `metrics` |
+//! | `spans` | `spans`: a span for each call, attempt and wait; feature `tracing` |
+//! | `numbers` | `metrics`: counters and histograms; feature `metrics` |
 //!
 //! [`Observer`]: steadfast::call::Observer
 
