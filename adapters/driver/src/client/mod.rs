@@ -38,6 +38,7 @@ use pool::Connections;
 pub use calls::Calls;
 pub use network::{Connecting, Network, Timer, Turn};
 pub use resolve::{MAX_LOOK_UPS, Resolve, Resolving, look_up};
+pub(crate) use time::{Alarm, Clock};
 
 /// Makes calls
 ///
@@ -173,20 +174,40 @@ impl<N: Network> Client<N> {
     /// The call begins now, with what is in force here (rule CFG-5). Works for a unary request too:
     /// there are no pieces then, only the outcome.
     pub fn stream(&self, request: Request) -> CallStream<Calls<N>> {
-        let recorder = self.recorders.as_ref().and_then(|recorders| recorders(&request));
-        self.begin(request, recorder)
+        self.stream_under(request, &Overrides::new())
     }
 
     /// As [`Client::stream`], and records the call
     ///
     /// [`CallStream::recording`] tells how that goes. Whatever becomes of it, the call goes on.
     pub fn record(&self, request: Request, recorder: Recorder) -> CallStream<Calls<N>> {
-        self.begin(request, Some(recorder))
+        self.begin(request, Some(recorder), &Overrides::new())
     }
 
-    fn begin(&self, request: Request, recorder: Option<Recorder>) -> CallStream<Calls<N>> {
+    /// As [`Client::stream`], with `overrides` that go before all others, and were checked
+    pub(crate) fn stream_under(&self, request: Request, overrides: &Overrides) -> CallStream<Calls<N>> {
+        let recorder = self.recorders.as_ref().and_then(|recorders| recorders(&request));
+        self.begin(request, recorder, overrides)
+    }
+
+    /// What is in force here and now for this request
+    pub(crate) fn config_of(&self, request: &Request) -> RequestConfig {
         let config = self.config().with(request.overrides());
-        let config = config.expect("overrides were checked when the request was built").config();
+        config.expect("overrides were checked when the request was built").config()
+    }
+
+    /// The clock by which its calls go
+    pub(crate) fn clock(&self) -> Clock<N> {
+        self.connector.clock
+    }
+
+    fn begin(
+        &self,
+        request: Request,
+        recorder: Option<Recorder>,
+        overrides: &Overrides,
+    ) -> CallStream<Calls<N>> {
+        let config = self.config_of(&request).with(overrides).expect("overrides were checked");
         let clock = self.connector.clock;
         let env = Env { seed: RandomState::new().hash_one(0), unix_at_origin: clock.unix_at_origin() };
         let origin = request.origin().clone();
