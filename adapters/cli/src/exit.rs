@@ -73,7 +73,7 @@ impl Exit {
         match self {
             Self::Completed => "completed",
             Self::Failed => {
-                "failed for another reason, as where stdout takes no more; in `demo`, a scenario did not agree; in `sim`, an invariant did not hold"
+                "failed for another reason, as where stdout takes no more; in `demo`, a scenario did not agree; in `sim`, an invariant did not hold or, of enough runs, none met some fault"
             }
             Self::Usage => "usage: the command line, the environment or a file cannot be used",
             Self::Incomplete => {
