@@ -9,9 +9,9 @@ use steadfast_tokio::{CallError, Completion, Ending, ErrorKind, Outcome};
 pub(crate) enum Exit {
     /// The answer came whole; every scenario agreed, and every invariant held
     Completed,
-    /// Something beside the call failed, or a scenario or an invariant did not
+    /// Something beside the call failed, a scenario or an invariant did not hold, or a gap was too long
     Failed,
-    /// The command line, the environment or a file cannot be used
+    /// The command line, the environment or a file cannot be used, or nothing could be measured
     Usage,
     /// The provider ended the answer early
     Incomplete,
@@ -21,7 +21,7 @@ pub(crate) enum Exit {
     Timeout,
     /// The server answered with an HTTP error
     Status,
-    /// The answer broke off, or never began
+    /// The answer, or the trace that is replayed, broke off or never began
     Truncated,
     /// The connection failed
     Transport,
@@ -73,16 +73,20 @@ impl Exit {
         match self {
             Self::Completed => "completed",
             Self::Failed => {
-                "failed for another reason, as where stdout takes no more; in `demo`, a scenario did not agree; in `sim`, an invariant did not hold or, of enough runs, none met some fault"
+                "failed for another reason, as where stdout takes no more; in `demo`, a scenario did not agree; in `sim`, an invariant did not hold or, of enough runs, none met some fault; in `gaps`, a gap was too long"
             }
-            Self::Usage => "usage: the command line, the environment or a file cannot be used",
+            Self::Usage => {
+                "usage: the command line, the environment or a file cannot be used; in `gaps`, nothing could be measured"
+            }
             Self::Incomplete => {
                 "incomplete: the provider ended the answer early (length, content filter, pause)"
             }
             Self::Differs => "differs: a replay took another step than the trace has",
             Self::Timeout => "timeout: a bound was reached, and the message names it",
             Self::Status => "status: the server answered with an HTTP error",
-            Self::Truncated => "truncated or empty: the answer broke off, or never began",
+            Self::Truncated => {
+                "truncated or empty: the answer broke off, or never began; in `replay`, the trace did, and was identical so far"
+            }
             Self::Transport => "transport: the connection, or a proxy on its way, failed",
             Self::Protocol => "protocol: the peer broke HTTP, SSE or JSON, or a size bound",
             Self::InBand => "in-band error, or the prompt was blocked",

@@ -91,6 +91,31 @@ Examples:
   steadfast demo --driver all
 ";
 
+pub(crate) const GAPS_EXAMPLES: &str = "\
+Examples:
+  steadfast gaps
+  steadfast gaps --provider anthropic --runs 5
+  steadfast gaps --base-url http://127.0.0.1:8080/v1 --model smollm2 --json
+";
+
+const GAPS_OUTPUT: &str = "\
+Output:
+  For each stream: its chunks (reads from the connection), bytes, wall time and time to first byte; the
+  largest gap between two chunks, where it lay, and what part of the idle bound in force it is; and how
+  many gaps there were of each length. Then the verdict: a gap over 60 s says that the idle bound's
+  default of 120 s is too near to what is healthy. With --json, one object: verdict (ok, gap_too_long,
+  nothing_measured), idle_bound_seconds, largest_gap_seconds, runs.
+
+  Each stream is one attempt, whose idle bound is 600 s and whose deadline is 1800 s where no --config says
+  otherwise, so that a long gap is seen and not cut off. One that failed on its way counts as far as it
+  came. A provider is asked for as much reasoning as it offers; the server at a --base-url is asked plainly.
+
+";
+
+pub(crate) fn gaps_long_help() -> String {
+    format!("{GAPS_EXAMPLES}\n{GAPS_OUTPUT}{}\n{}", settings(), exit_codes())
+}
+
 pub(crate) const MOCK_EXAMPLES: &str = "\
 Examples:
   steadfast mock --script tests/scenarios/stream-mute-after-delta.toml
