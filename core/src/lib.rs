@@ -12,6 +12,7 @@
 //! | [`verb`] | what the providers offer, as requests: method, path, dialect and retries of each |
 //! | [`body`] | bodies of requests: bytes, what is read as it goes out, forms |
 //! | [`call`] | the call machine: attempts, timers, delivery, finalisation; its states and ties |
+//! | [`chat`] | conversations: messages, what they cost, and the turn under way |
 //! | [`connect`] | which addresses to try and when, which proxy, and its handshake |
 //! | [`config`] | one configuration, and the four channels that set it |
 //! | [`outcome`] | what a caller gets back: the turn or a typed failure, and the timeline |
@@ -119,6 +120,7 @@ macro_rules! planted {
 
 pub mod body;
 pub mod call;
+pub mod chat;
 pub mod config;
 pub mod connect;
 pub mod content;

@@ -5,7 +5,10 @@
 //! | `request` | [`Request`]: what a call asks for, checked when it is built |
 //! | `origin` | [`Origin`]: where it goes, and the URL that says so |
 //! | `event` | what the machine is told, asks for and delivers; its timers and states |
-//! | `piece` | [`Piece`]: an item of a call, owned
+//! | `piece` | [`Piece`]: an item of a call, owned |
+//! | `observer` | [`Observer`]: who is told each step of the timeline as it happens |
+//! | `progress` | [`Progress`]: where a call is, for a live display |
+//! | `model` | [`Request::model`]: the model that a request names |
 //! | `attempt` | one connection, the request going out, the response coming in |
 //! | `assembly` | the answer as it is put together, within its cap |
 //! | `stream` | the layers under a stream: framing, dialect, findings |
@@ -31,8 +34,11 @@ mod document;
 mod ending;
 mod event;
 mod header_source;
+mod model;
+mod observer;
 mod origin;
 mod piece;
+mod progress;
 mod recorded;
 mod request;
 mod response;
@@ -46,7 +52,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::config::RequestConfig;
-use crate::http1::{self, Limits, ResponseDecoder, TailState};
+use crate::http1::{Limits, ResponseDecoder};
 use crate::machine::{Event, Interest, IoFailure, Machine, Misuse, Permit, Stage, Step, Tail, Wait};
 use crate::outcome::{Billing, ErrorKind, Outcome, Reason, Timeline, Turn};
 use crate::retry::backoff::Backoff;
@@ -56,11 +62,15 @@ use crate::trace::{Noted, Recorder};
 use assembly::Assembly;
 use attempt::{Attempt, AttemptPhase, PeerEnd, Transport};
 pub(crate) use credentials::blanked;
+use ending::settle;
 pub use event::{AttemptId, CloseMode, Command, Fact, Item, State, Timer};
 pub use header_source::HeaderSource;
+use observer::Observers;
+pub use observer::{Observation, Observer};
 pub use origin::Origin;
 pub(crate) use origin::{host_and_port, in_brackets};
 pub use piece::Piece;
+pub use progress::Progress;
 pub(crate) use recorded::Described;
 pub use recorded::DescriptionError;
 pub use request::{Request, RequestBuilder, RequestError, Retries, Shape};
@@ -109,6 +119,7 @@ pub struct Call {
     tail: Tail,
     /// None unless the call is recorded
     recorder: Option<Box<Recorder>>,
+    observers: Observers,
 }
 
 enum Inner {
@@ -153,6 +164,7 @@ impl Call {
             timeline: Timeline::new(env.seed, now),
             tail: Tail::default(),
             recorder: None,
+            observers: Observers::default(),
             request,
         }
     }
@@ -189,25 +201,6 @@ impl Call {
         &self.assembly.turn
     }
 
-    /// Bytes that came in the present attempt, and since when nothing has come; for a live display
-    pub fn progress(&self) -> Progress {
-        let (attempt, bytes, quiet_since) = match &self.inner {
-            Inner::Attempting(attempt) => {
-                let quiet_since = match &attempt.phase {
-                    AttemptPhase::Stream(stream) => stream.quiet_since,
-                    AttemptPhase::Connecting
-                    | AttemptPhase::Waiting
-                    | AttemptPhase::Unary(_)
-                    | AttemptPhase::Refused(_) => attempt.phase_began,
-                };
-                (self.attempts_made, attempt.record.bytes_received, quiet_since)
-            }
-            Inner::Pausing(pause) => (self.attempts_made, 0, pause.began),
-            Inner::Idle | Inner::Ending(_) | Inner::Over => (self.attempts_made, 0, self.now),
-        };
-        Progress { state: self.state(), attempt, bytes, quiet_since, deadline: self.deadline() }
-    }
-
     /// The next step, or what is to be delivered as one
     fn next_step<'s>(&mut self, input: &[u8], used: &mut usize) -> Result<Step<'s, Self>, Delivery> {
         loop {
@@ -224,6 +217,7 @@ impl Call {
                 return Ok(Step::Do(Command::Close(id, mode)));
             }
             if let Some(id) = self.connect.take() {
+                self.attempt_began();
                 return Ok(Step::Do(Command::Connect(id)));
             }
             match &self.inner {
@@ -277,6 +271,10 @@ impl Call {
         if id > self.last_id || id == AttemptId::NONE {
             return Err(Misuse::UnknownLink);
         }
+        let is_late = !matches!(&self.inner, Inner::Attempting(attempt) if attempt.id == id);
+        if is_late && planted!(LateEventRefused) {
+            return Err(Misuse::UnknownLink);
+        }
         match &mut self.inner {
             Inner::Attempting(attempt) if attempt.id == id => Ok(Some(attempt)),
             Inner::Idle | Inner::Attempting(_) | Inner::Pausing(_) | Inner::Ending(_) | Inner::Over => {
@@ -320,6 +318,25 @@ impl Call {
         attempt.phase_began = self.now;
         attempt.is_replacement = began.is_some();
         self.inner = Inner::Attempting(Box::new(attempt));
+        if began.is_some() {
+            self.phase_began();
+        }
+    }
+
+    /// The attempt is real, for its connection is asked for
+    fn attempt_began(&mut self) {
+        if matches!(&self.inner, Inner::Attempting(attempt) if !attempt.is_replacement) {
+            self.observers.tell(self.now, Observation::AttemptBegan { attempt: self.attempts_made });
+            self.phase_began();
+        }
+    }
+
+    /// Tells the observers which phase the attempt is in
+    fn phase_began(&mut self) {
+        if let Inner::Attempting(attempt) = &self.inner {
+            let (attempt, kind) = (attempt.record.number, attempt.span_kind());
+            self.observers.tell(self.now, Observation::PhaseBegan { attempt, kind });
+        }
     }
 
     fn connected(&mut self, id: AttemptId, reused: bool) -> Result<(), Misuse> {
@@ -369,6 +386,11 @@ impl Call {
             }
             return Ok(&[]);
         }
+        if attempt.record.bytes_received == 0 && !bytes.is_empty() {
+            let attempt = attempt.record.number;
+            self.observers.tell(now, Observation::FirstByte { attempt });
+        }
+        let Some(attempt) = self.open(id)? else { return Ok(&[]) };
         attempt.record.bytes_received += bytes.len() as u64;
         if planted!(TrickledHeadGainsTime) {
             attempt.began = now;
@@ -376,7 +398,9 @@ impl Call {
         if let AttemptPhase::Stream(stream) = &mut attempt.phase
             && !bytes.is_empty()
         {
-            attempt.record.largest_gap = attempt.record.largest_gap.max(stream.gap(now));
+            let before =
+                if planted!(LastGapForLargest) { Duration::ZERO } else { attempt.record.largest_gap };
+            attempt.record.largest_gap = before.max(stream.gap(now));
             stream.quiet_since = now;
         }
         if are_facts {
@@ -492,21 +516,6 @@ impl Call {
     }
 }
 
-/// Where a call is, as a live display shows it
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Where the call is
-    pub state: State,
-    /// The present attempt, from 1
-    pub attempt: u32,
-    /// Bytes that came in it
-    pub bytes: u64,
-    /// Since when nothing has come, or when the present phase began
-    pub quiet_since: Instant,
-    /// The next deadline, and why it exists
-    pub deadline: Option<(Instant, Timer)>,
-}
-
 impl Machine for Call {
     type Link = AttemptId;
     type Timer = Timer;
@@ -574,15 +583,6 @@ impl Machine for Call {
                 [&[], &[]]
             }
         }
-    }
-}
-
-/// What becomes of a connection whose message goes on with these bytes
-fn settle(mut tail: Box<http1::Tail>, bytes: &[u8]) -> CloseMode {
-    match tail.receive(bytes) {
-        TailState::Open => CloseMode::Finish(tail),
-        TailState::Ended => CloseMode::Keep,
-        TailState::Broken => CloseMode::Abort,
     }
 }
 

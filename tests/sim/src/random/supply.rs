@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use steadfast::call::{AttemptId, Call};
-use steadfast::machine::{Event, Supply, Wait};
+use steadfast::machine::{Event, Machine, Supply, Wait};
 use steadfast::time::Instant;
 
 use super::coverage::Fault;
 use super::driver::{Driver, Stop};
 use super::invariants::Violation;
 use super::plan::Streamed;
+use super::server::Outgoing;
 use super::watch::Told;
 use super::world::World;
 
@@ -25,6 +26,15 @@ pub(super) struct Next {
 static BODY: [u8; 64 * 1024] = [b' '; 64 * 1024];
 
 impl World {
+    /// What the call has to write
+    pub(super) fn outgoing(&self, call: &Call, wait: &Wait<Call>) -> Outgoing {
+        let bytes = match wait.io {
+            Some(io) if io.write => call.outgoing(io.link).iter().map(|part| part.len() as u32).sum(),
+            _ => 0,
+        };
+        Outgoing { bytes, is_last: self.watch.truth.body_ended }
+    }
+
     /// What is to be read of the body by now, where the call asks for it
     pub(super) fn supply_due(&mut self, driver: &Driver<'_>, wait: &Wait<Call>) -> Option<Next> {
         let io = wait.io.filter(|io| io.supply > 0);
