@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use steadfast::body::{self, Feed, Waker};
 use steadfast::call::{AttemptId, Call, Command, Item, Origin, Timer};
 use steadfast::machine::{Drain, Event, Interest, IoFailure, Machine, Step, Wait};
 use steadfast::outcome::Outcome;
@@ -12,6 +11,7 @@ use crate::client::Shared;
 use crate::connection::{Came, Connection, READ_BYTES};
 use crate::opening::{Opened, Opening};
 use crate::sleeper::{Bell, Sleeper};
+use crate::supplier::Supplier;
 
 /// Drives one call, on the thread of its consumer
 pub(crate) struct Driver {
@@ -22,9 +22,7 @@ pub(crate) struct Driver {
     /// The connection of the attempt under way; a call has one at a time
     link: Option<(AttemptId, Link)>,
     buffer: Box<[u8]>,
-    feed: Feed,
-    /// Rings the bell when the body has more
-    waker: Waker,
+    supplier: Supplier,
     /// The timer that is due and for whose sake the socket has been looked at
     looked: Option<Timer>,
     /// The machine knows that the caller gave up
@@ -56,16 +54,14 @@ impl Driver {
     pub(crate) fn new(mut call: Call, shared: Arc<Shared>) -> Self {
         drop(call.handle(shared.now(), Event::Start).expect("a call that has not begun"));
         let sleeper = Sleeper::default();
-        let bell = Arc::clone(sleeper.bell());
         Self {
             origin: call.request().origin().clone(),
             call,
             shared,
+            supplier: Supplier::new(sleeper.bell()),
             sleeper,
             link: None,
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
-            feed: Feed::default(),
-            waker: body::waker(move || bell.ring()),
             looked: None,
             is_cancelled: false,
         }
@@ -85,7 +81,7 @@ impl Driver {
 
     /// Goes on until the call delivers, which `take` turns into an owned value, or is done
     pub(crate) fn next<T>(&mut self, take: &mut impl FnMut(Item<'_>) -> T) -> Output<T> {
-        let Self { call, shared, origin, sleeper, link, buffer, feed, waker, looked, is_cancelled } = self;
+        let Self { call, shared, origin, sleeper, link, buffer, supplier, looked, is_cancelled } = self;
         // A caller's cancel goes before everything, also before what is left of the last bytes.
         let mut drain = if is_cancel_due(sleeper, is_cancelled) {
             call.handle(shared.now(), Event::Cancel).expect(KEPT)
@@ -113,7 +109,7 @@ impl Driver {
                 let came = if let Some(event) = look(call, link, wait.io, now, buffer) {
                     Some(event)
                 } else {
-                    supply(call, feed, wait.io, waker, buffer)
+                    supplier.next(call, wait.io, buffer)
                 };
                 match came {
                     Some(event) => event,
@@ -229,20 +225,6 @@ fn exchange<'b>(
         return Some(sent.map_or_else(|failure| Event::Failed(id, failure), |sent| Event::Sent(id, sent)));
     }
     connection.flush().err().map(|failure| Event::Failed(id, failure))
-}
-
-/// Reads on in the body of the request, where the call asks for it
-fn supply<'b>(
-    call: &Call,
-    feed: &mut Feed,
-    interest: Option<Interest<AttemptId>>,
-    waker: &Waker,
-    buffer: &'b mut [u8],
-) -> Option<Event<'b, Call>> {
-    let Interest { link, supply, .. } = interest.filter(|interest| interest.supply > 0)?;
-    let room = supply.min(buffer.len());
-    let supply = feed.supply(call.request(), link, waker, &mut buffer[..room])?;
-    Some(Event::Supplied(link, supply))
 }
 
 /// When a connection that is being opened wants to go on by itself

@@ -37,6 +37,7 @@
 //! | `connection` | a socket, plain or under TLS |
 //! | `opening` | name look-up, TCP, proxies and TLS, step by step |
 //! | `look_up` | names to addresses, on a bounded number of threads |
+//! | `supplier` | the body of a request that is read as it goes out |
 //! | `reader` | [`reader()`]: readers that may wait, as bodies of requests |
 //! | `client` | [`Client`]: configuration, trust, and the two ways to make a call |
 //! | `stream` | [`Stream`]: a call as its consumer sees it |
@@ -53,6 +54,7 @@ mod reader;
 mod sleeper;
 mod spawn;
 mod stream;
+mod supplier;
 
 pub use chat::Chat;
 pub use client::Client;
