@@ -21,7 +21,7 @@ pub use error::{
     Billing, CallError, ErrorKind, Phase, ProtocolError, ProviderError, StatusError, Timeout, Truncation,
 };
 pub use timeline::{AttemptRecord, Note, Reason, Span, SpanKind, Timeline};
-pub use turn::{Choice, Delta, ToolCall, ToolKind, Turn, Usage};
+pub use turn::{Choice, Delta, Signature, Signed, ToolCall, ToolKind, Turn, Usage};
 
 /// How a call ended, and how it came to that (rule END-1)
 #[derive(Clone, Debug)]
