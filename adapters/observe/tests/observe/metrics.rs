@@ -32,6 +32,22 @@ fn and_on_smol() {
     });
 }
 
+#[test]
+fn a_call_that_is_dropped_counts_as_such() {
+    let recorder = DebuggingRecorder::new();
+    let snapshotter = recorder.snapshotter();
+    metrics::with_local_recorder(&recorder, || {
+        drop(client().with_observers(observe::metrics).stream(request(&mock())));
+    });
+    let told = snapshotter.snapshot().into_vec();
+    let calls = told.iter().filter(|(key, ..)| key.key().name() == "steadfast.calls");
+    let results: Vec<&str> = calls
+        .flat_map(|(key, ..)| key.key().labels().filter(|label| label.key() == "steadfast.result"))
+        .map(|label| label.value())
+        .collect();
+    assert_eq!(results, ["dropped"]);
+}
+
 /// Sends the request, on this thread, and looks at the numbers
 fn is_counted_and_measured(send: impl FnOnce(Request) -> Outcome) {
     let mock = mock();
