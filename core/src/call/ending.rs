@@ -383,8 +383,7 @@ fn is_retryable(kind: &ErrorKind, headers: &HeaderMap) -> bool {
         ErrorKind::Timeout(timeout) if matches!(timeout.phase, Phase::Connect | Phase::Request) => {
             Class::Retry
         }
-        // The same certificate comes again.
-        ErrorKind::Transport(failure) if failure.kind == FailureKind::Certificate => return false,
+        ErrorKind::Transport(failure) if is_about_certificates(failure.kind) => return false,
         ErrorKind::Transport(_) | ErrorKind::Empty | ErrorKind::Truncated(_) => Class::Retry,
         ErrorKind::Proxy(failure) => return class::proxy_class(failure.kind) == Class::Retry,
         ErrorKind::Timeout(_)
@@ -398,6 +397,11 @@ fn is_retryable(kind: &ErrorKind, headers: &HeaderMap) -> bool {
         Class::Retry | Class::Never if planted!(ShouldRetryIgnored) => class == Class::Retry,
         Class::Retry | Class::Never => class::x_should_retry(headers).unwrap_or(class == Class::Retry),
     }
+}
+
+/// Whether the failure is one of certificates: the same ones would come again
+fn is_about_certificates(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Certificate(_) | FailureKind::ClientCertificate(_))
 }
 
 /// The note for a failure that a terminal state turns into noise; `None` for one that still counts

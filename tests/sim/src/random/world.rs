@@ -286,7 +286,7 @@ impl World {
                 truth.not_connected(failure.stage);
                 truth.hopeless = matches!(
                     failure.kind,
-                    FailureKind::Certificate | FailureKind::Proxy(ProxyRefusal::Status(403))
+                    FailureKind::Certificate(_) | FailureKind::Proxy(ProxyRefusal::Status(403))
                 );
                 Event::Failed(id, failure)
             }

@@ -1,0 +1,15 @@
+//! Connecting to real peers, by the same tests for every client: tokio's, smol's, and that on threads.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `clients` | the clients, and what a test asks of each |
+//! | `server` | servers that a test moves itself |
+//! | `certificates` | an authority of the tests' own |
+//! | `tls` | certificates that are not accepted, ours and theirs |
+
+#![allow(clippy::wildcard_enum_match_arm, reason = "whatever else comes fails the test")]
+
+mod certificates;
+mod clients;
+mod server;
+mod tls;

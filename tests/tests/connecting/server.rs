@@ -1,0 +1,67 @@
+//! Servers that a test moves itself.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+use crate::clients::CAP;
+
+/// The answer to a request, on a connection that stays open
+pub(crate) const ANSWER: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nHi";
+
+/// A server in a thread that accepts so many connections, and does the same with each
+pub(crate) struct Server<T> {
+    port: u16,
+    thread: JoinHandle<Vec<T>>,
+}
+
+impl<T: Send + 'static> Server<T> {
+    pub(crate) fn start(connections: usize, serve: impl Fn(TcpStream) -> T + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("an address").port();
+        let thread = thread::spawn(move || {
+            let serve = |_| {
+                let (socket, _) = listener.accept().expect("a connection");
+                socket.set_read_timeout(Some(CAP)).expect("a timeout");
+                serve(socket)
+            };
+            (0..connections).map(serve).collect()
+        });
+        Self { port, thread }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// What came of each connection, once all are over
+    pub(crate) fn join(self) -> Vec<T> {
+        self.thread.join().expect("the server is well")
+    }
+}
+
+/// Answers one request under TLS, if there comes one: whether there was
+pub(crate) fn answer_secure(socket: TcpStream, config: Arc<ServerConfig>) -> bool {
+    let connection = ServerConnection::new(config).expect("a server");
+    let mut stream = StreamOwned::new(connection, socket);
+    let is_answered = read_head(&mut stream).is_some() && stream.write_all(ANSWER.as_bytes()).is_ok();
+    // What was not read would make the operating system reset the connection, and the alert be lost.
+    let _ = stream.conn.write_tls(&mut stream.sock);
+    let _ = stream.sock.shutdown(Shutdown::Write);
+    let _ = std::io::copy(&mut stream.sock, &mut std::io::sink());
+    is_answered
+}
+
+/// Reads to the end of a head, whose body is two bytes; `None` where the client leaves before
+pub(crate) fn read_head(stream: &mut impl Read) -> Option<String> {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte).ok()?;
+        head.push(byte[0]);
+    }
+    String::from_utf8(head).ok()
+}
