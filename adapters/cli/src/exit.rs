@@ -21,7 +21,7 @@ pub(crate) enum Exit {
     Timeout,
     /// The server answered with an HTTP error
     Status,
-    /// The answer broke off, or never began
+    /// The answer, or the trace that is replayed, broke off or never began
     Truncated,
     /// The connection failed
     Transport,
@@ -82,7 +82,9 @@ impl Exit {
             Self::Differs => "differs: a replay took another step than the trace has",
             Self::Timeout => "timeout: a bound was reached, and the message names it",
             Self::Status => "status: the server answered with an HTTP error",
-            Self::Truncated => "truncated or empty: the answer broke off, or never began",
+            Self::Truncated => {
+                "truncated or empty: the answer broke off, or never began; in `replay`, the trace did, and was identical so far"
+            }
             Self::Transport => "transport: the connection, or a proxy on its way, failed",
             Self::Protocol => "protocol: the peer broke HTTP, SSE or JSON, or a size bound",
             Self::InBand => "in-band error, or the prompt was blocked",

@@ -40,9 +40,14 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<Exit, Failure> {
     match replay.finish {
         Finish::Whole => {}
         Finish::Truncated => say("the trace came to its bound in bytes: what is said is of the call so far"),
+        Finish::Cut if replay.events == 0 => say("the trace was cut before its call began"),
         Finish::Cut => say("the trace was cut: what is said is of the call so far"),
     }
-    Ok(if replay.is_identical() { Exit::Completed } else { Exit::Differs })
+    Ok(match replay.finish {
+        _ if !replay.is_identical() => Exit::Differs,
+        Finish::Whole | Finish::Truncated => Exit::Completed,
+        Finish::Cut => Exit::Truncated,
+    })
 }
 
 fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {

@@ -192,10 +192,17 @@ fn a_trace_that_was_cut_is_replayed_as_far_as_it_goes() {
     let text = trace.text();
     fs::write(&trace.0, &text[..text.len() / 2]).expect("a file");
     let ran = trace.replay(&[]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.code, Some(12), "{ran:?}");
     assert_eq!(ran.stderr, "steadfast: the trace was cut: what is said is of the call so far\n");
+    assert!(ran.stdout.contains("\nidentical: "), "{}", ran.stdout);
     let ran = trace.replay(&["--what-if", "max_attempts=1"]);
+    assert_eq!(ran.code, Some(12), "{ran:?}");
     assert!(ran.stdout.starts_with("as recorded  the trace ends at"), "{}", ran.stdout);
+    let first = text.lines().next().expect("a line");
+    fs::write(&trace.0, first).expect("a file");
+    let ran = trace.replay(&[]);
+    assert_eq!(ran.code, Some(12), "{ran:?}");
+    assert_eq!(ran.stderr, "steadfast: the trace was cut before its call began\n");
 }
 
 #[test]
@@ -222,6 +229,11 @@ fn a_disk_that_is_full_harms_no_call() {
 fn a_trace_is_for_its_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let (trace, _) = record("unary-happy");
-    let mode = fs::metadata(&trace.0).expect("a trace").permissions().mode();
-    assert_eq!(mode & 0o077, 0, "{mode:o}");
+    let mode = || fs::metadata(&trace.0).expect("a trace").permissions().mode() & 0o777;
+    assert_eq!(mode(), 0o600);
+    // Nor where others could read what was there before.
+    fs::set_permissions(&trace.0, fs::Permissions::from_mode(0o644)).expect("a mode");
+    let (_mock, arguments) = scenario("unary-happy");
+    let ran = run(steadfast(&[]).args(arguments).args(["--record", trace.path()]));
+    assert_eq!((ran.code, mode()), (Some(0), 0o600), "{ran:?}");
 }
