@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::client::danger::ServerCertVerifier;
 use rustls::{ClientConfig, RootCertStore};
 
 use crate::verifier::Telling;

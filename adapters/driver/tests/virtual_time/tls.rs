@@ -245,7 +245,10 @@ fn the_server_is_told_why_its_certificate_was_refused() {
     secure.rig.wire(|wire| wire.push(flight));
     let error = secure.rig.outcome().result.expect_err("a failure");
     let ErrorKind::Transport(failure) = &error.kind else { panic!("{error}") };
-    assert_eq!((failure.stage, failure.kind), (Stage::Tls, FailureKind::Certificate(CertificateFault::UnknownIssuer)));
+    assert_eq!(
+        (failure.stage, failure.kind),
+        (Stage::Tls, FailureKind::Certificate(CertificateFault::UnknownIssuer))
+    );
     assert!(failure.message.contains("unknown issuer"), "{failure}");
     assert_eq!(error.billing, Billing::NotSent);
     let alert = secure.rig.wire(|wire| std::mem::take(&mut wire.outgoing));

@@ -160,9 +160,10 @@ fn self_signed_with_and_without_the_powers_of_an_authority() {
             IoFailure {
                 stage: Stage::Tls,
                 kind: FailureKind::Certificate(CertificateFault::SelfSigned),
-                message: "TLS with api.example.com: the certificate is self-signed, and not among the trusted \
+                message:
+                    "TLS with api.example.com: the certificate is self-signed, and not among the trusted \
                           roots (its issuer is its own subject)"
-                    .to_owned(),
+                        .to_owned(),
             }
         );
     }
