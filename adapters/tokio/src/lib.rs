@@ -64,7 +64,7 @@ pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError};
 pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{
     Billing, CallError, Completion, Delta, Ending, ErrorKind, Outcome, Phase, ProtocolError, ProviderError,
-    StatusError, Timeline, Timeout, Turn,
+    RateLimit, RateLimits, Response, StatusError, Timeline, Timeout, Turn,
 };
 pub use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
 pub use steadfast::time::Bound;

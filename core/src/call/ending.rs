@@ -18,7 +18,7 @@ use crate::machine::{FailureKind, IoFailure, ProxyRefusal, Stage};
 use crate::outcome::ProviderError;
 use crate::outcome::{
     AttemptRecord, Billing, CallError, Completion, Ending, ErrorKind, Note, Outcome, Phase, ProtocolError,
-    Reason, Span, SpanKind, StatusError, Timeline, Truncation, Turn,
+    Reason, Response, Span, SpanKind, StatusError, Timeline, Truncation, Turn,
 };
 use crate::retry::class::{self, Class};
 use crate::retry::retry_after;
@@ -250,7 +250,7 @@ impl Call {
                 let is_whole = attempt.sent == whole && attempt.write_failed.is_none() && !attempt.peer_gone;
                 let is_leaked =
                     planted!(LeakOnCancelInConnect) && reason == Reason::Cancelled && !attempt.is_connected();
-                let Attempt { id, head, record, http, body_left, reusable, .. } = *attempt;
+                let Attempt { id, head, head_at, record, http, body_left, reusable, .. } = *attempt;
                 let mode = match (reason, http) {
                     _ if !is_whole => CloseMode::Abort,
                     _ if reusable => CloseMode::Keep,
@@ -265,6 +265,10 @@ impl Call {
                 };
                 if was_asked_for && !is_leaked {
                     self.close = Some((id, mode));
+                }
+                if let Some(head) = &head {
+                    let unix_now = self.unix_at_origin + head_at.since_origin();
+                    self.response = Some(Box::new(Response::new(record.number, head_at, head, unix_now)));
                 }
                 self.timeline.attempt(AttemptRecord { ended: self.now, reason, ..record });
                 head
@@ -311,7 +315,7 @@ impl Call {
         let mut timeline = std::mem::replace(&mut self.timeline, Timeline::new(0, self.now));
         timeline.ended = self.now;
         self.item_out = false;
-        self.inner = Inner::Ending(Box::new(Outcome { result, timeline }));
+        self.inner = Inner::Ending(Box::new(Outcome { result, timeline, response: self.response.take() }));
     }
 
     /// Blanks the call's credentials wherever the peer's words are quoted (rule END-5)

@@ -40,7 +40,7 @@ use std::time::Duration;
 use crate::config::RequestConfig;
 use crate::http1::{self, Limits, ResponseDecoder, TailState};
 use crate::machine::{Event, Interest, IoFailure, Machine, Misuse, Permit, Stage, Step, Tail, Wait};
-use crate::outcome::{Billing, ErrorKind, Outcome, Reason, Timeline, Turn};
+use crate::outcome::{Billing, ErrorKind, Outcome, Reason, Response, Timeline, Turn};
 use crate::retry::backoff::Backoff;
 use crate::time::Instant;
 use crate::trace::{Noted, Recorder};
@@ -91,6 +91,8 @@ pub struct Call {
     /// One of the items that the consumer now has extends the answer
     content_out: bool,
     assembly: Assembly,
+    /// The head of the last response that came in an attempt that is over
+    response: Option<Box<Response>>,
     timeline: Timeline,
     tail: Tail,
     /// None unless the call is recorded
@@ -134,6 +136,7 @@ impl Call {
             item_out: false,
             content_out: false,
             assembly: Assembly::default(),
+            response: None,
             timeline: Timeline::new(env.seed, now),
             tail: Tail::default(),
             recorder: None,

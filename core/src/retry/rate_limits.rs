@@ -223,7 +223,7 @@ fn units(text: &str) -> Option<Duration> {
         let (unit, behind) = behind.split_at(unit_end);
         let nanos = match unit {
             "ns" => 1,
-            "us" | "µs" => 1_000,
+            "us" => 1_000,
             "ms" => NANOS_PER_MILLISECOND,
             "s" => NANOS_PER_SECOND,
             "m" => 60 * NANOS_PER_SECOND,
@@ -326,7 +326,9 @@ mod tests {
         ] {
             let headers: HeaderMap = [("x-ratelimit-reset-tokens", value)]
                 .into_iter()
-                .map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_bytes(value.as_bytes()).unwrap()))
+                .map(|(name, value)| {
+                    (name.parse().unwrap(), HeaderValue::from_bytes(value.as_bytes()).unwrap())
+                })
                 .collect();
             let found = RateLimits::parse(&headers, NOW).tokens().and_then(|limit| limit.resets_in);
             assert_eq!(found, expected, "{value:?}");
@@ -359,7 +361,10 @@ mod tests {
             ("ratelimit-policy", r#""burst";q=100;w=60, "daily, all";q=1000;w=86400;qu="requests""#),
             ("ratelimit", r#""burst";r=50;t=30, "daily, all";r=900"#),
         ]);
-        let burst = RateLimit { window: Some(Duration::from_secs(60)), ..limit("burst", 100, 50, Duration::from_secs(30)) };
+        let burst = RateLimit {
+            window: Some(Duration::from_secs(60)),
+            ..limit("burst", 100, 50, Duration::from_secs(30))
+        };
         assert_eq!(limits.get("burst"), Some(&burst));
         let daily = limits.get("daily, all").unwrap();
         assert_eq!((daily.limit, daily.remaining, daily.resets_in), (Some(1000), Some(900), None));
@@ -395,7 +400,8 @@ mod tests {
         ] {
             assert!(parsed(&[(name, value)]).is_empty(), "{name}: {value}");
         }
-        let several = parsed(&[("x-ratelimit-limit", "x"), ("x-ratelimit-limit", "1"), ("x-ratelimit-limit", "2")]);
+        let several =
+            parsed(&[("x-ratelimit-limit", "x"), ("x-ratelimit-limit", "1"), ("x-ratelimit-limit", "2")]);
         assert_eq!(several.limits[0].limit, Some(1));
         let list: Vec<String> = (0..1000).map(|n| format!("\"n{n}\";r=1")).collect();
         assert_eq!(parsed(&[("ratelimit", &list.join(","))]).limits.len(), RateLimits::MAX_LIMITS);

@@ -168,7 +168,7 @@ struct Whole<'a>(&'a Outcome);
 
 impl Serialize for Whole<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Outcome { result, timeline } = self.0;
+        let Outcome { result, timeline, .. } = self.0;
         let mut out = serializer.serialize_map(None)?;
         out.serialize_entry("result", self.0.word())?;
         out.serialize_entry("error", &result.as_ref().err())?;
@@ -184,7 +184,7 @@ struct Brief<'a>(&'a Outcome);
 
 impl Serialize for Brief<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Outcome { result, timeline } = self.0;
+        let Outcome { result, timeline, .. } = self.0;
         let turn = self.0.turn();
         let mut out = serializer.serialize_map(None)?;
         out.serialize_entry("result", self.0.word())?;

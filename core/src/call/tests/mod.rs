@@ -19,6 +19,7 @@ mod chaos;
 mod connect;
 mod drops;
 mod facts;
+mod heads;
 mod misuse;
 #[cfg(feature = "planted-faults")]
 mod planted;
