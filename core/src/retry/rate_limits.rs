@@ -370,7 +370,7 @@ mod tests {
         assert_eq!((daily.limit, daily.remaining, daily.resets_in), (Some(1000), Some(900), None));
         let unnamed = limit("", 100, 50, Duration::from_secs(5));
         let draft_7 = parsed(&[("ratelimit", "limit=100, remaining=50, reset=5")]);
-        assert_eq!(draft_7.limits, [unnamed.clone()]);
+        assert_eq!(draft_7.limits, std::slice::from_ref(&unnamed));
         let draft_7 = parsed(&[("ratelimit-policy", "100;w=60")]);
         assert_eq!(draft_7.limits[0].window, Some(Duration::from_secs(60)));
         let draft_6 = parsed(&[
@@ -378,7 +378,7 @@ mod tests {
             ("ratelimit-remaining", "50"),
             ("ratelimit-reset", "5"),
         ]);
-        assert_eq!(draft_6.limits, [unnamed.clone()]);
+        assert_eq!(draft_6.limits, std::slice::from_ref(&unnamed));
         let github = parsed(&[
             ("x-ratelimit-limit", "100"),
             ("x-ratelimit-remaining", "50"),
