@@ -319,7 +319,7 @@ pub enum ClientCertificateFault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProxyRefusal {
-    /// It wants credentials, or others than ours: status 407, or SOCKS5's word for it
+    /// It wants credentials, or others than ours: status 407 or 401 to CONNECT, or SOCKS5's word for it
     AuthenticationRequired,
     /// It answered CONNECT with this status
     Status(u16),

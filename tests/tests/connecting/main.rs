@@ -5,11 +5,13 @@
 //! | `clients` | the clients, and what a test asks of each |
 //! | `server` | servers that a test moves itself |
 //! | `certificates` | an authority of the tests' own |
+//! | `proxies` | through other people's proxies, and through one that stalls |
 //! | `tls` | certificates that are not accepted, ours and theirs |
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "whatever else comes fails the test")]
 
 mod certificates;
 mod clients;
+mod proxies;
 mod server;
 mod tls;

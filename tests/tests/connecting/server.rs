@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -40,6 +40,56 @@ impl<T: Send + 'static> Server<T> {
     /// What came of each connection, once all are over
     pub(crate) fn join(self) -> Vec<T> {
         self.thread.join().expect("the server is well")
+    }
+}
+
+/// An origin that answers every request, for as long as the process lives
+#[derive(Clone)]
+pub(crate) struct Origin {
+    port: u16,
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl Origin {
+    /// Plain, or under TLS
+    pub(crate) fn start(tls: Option<Arc<ServerConfig>>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("an address").port();
+        let origin = Self { port, heads: Arc::default() };
+        let serving = origin.clone();
+        thread::spawn(move || {
+            for socket in listener.incoming() {
+                let (socket, serving, tls) = (socket.expect("a connection"), serving.clone(), tls.clone());
+                thread::spawn(move || match tls {
+                    None => serving.serve(socket),
+                    Some(config) => {
+                        let connection = ServerConnection::new(config).expect("a server");
+                        serving.serve(StreamOwned::new(connection, socket));
+                    }
+                });
+            }
+        });
+        origin
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The heads of the requests that came so far
+    pub(crate) fn heads(&self) -> Vec<String> {
+        self.heads.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn serve(&self, mut stream: impl Read + Write) {
+        while let Some(head) = read_head(&mut stream) {
+            let is_last = head.to_ascii_lowercase().contains("\r\nconnection: close\r\n");
+            self.heads.lock().unwrap_or_else(PoisonError::into_inner).push(head);
+            let is_read = stream.read_exact(&mut [0; 2]).is_ok();
+            if !is_read || stream.write_all(ANSWER.as_bytes()).is_err() || is_last {
+                return;
+            }
+        }
     }
 }
 
