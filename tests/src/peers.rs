@@ -17,7 +17,10 @@ pub fn path(peer: &str, file: &str) -> Option<PathBuf> {
     if let Some(path) = path.filter(|path| path.exists()) {
         return Some(path);
     }
-    assert!(std::env::var_os("CI").is_none(), "with CI set the peer {peer} has to be there: {file} is missing");
+    assert!(
+        std::env::var_os("CI").is_none(),
+        "with CI set the peer {peer} has to be there: {file} is missing"
+    );
     println!("skipped: 1 (no peer {peer}: tests/run installs it)");
     None
 }

@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::{Instant as Clock, SystemTime, UNIX_EPOCH};
 
 use steadfast::call::{Call, Env, Request};
 use steadfast::config::{ConfigError, EffectiveConfig, Overrides, RequestConfig};
-use steadfast::connect::{Proxies, ProxiesError, Route};
+use steadfast::connect::{Proxies, ProxiesError, Route, TcpSettings};
 use steadfast::machine::{FailureKind, IoFailure, Stage};
 use steadfast::outcome::Outcome;
 use steadfast::time::Instant;
@@ -41,6 +42,9 @@ pub(crate) struct Shared {
     tls: Arc<OnceLock<Result<TlsConfig, String>>>,
     pub(crate) proxies: Result<Proxies, ProxiesError>,
     pub(crate) resolver: Arc<Resolver>,
+    pub(crate) tcp: TcpSettings,
+    /// Where every connection leads, if that was said
+    pub(crate) unix_socket: Option<Arc<Path>>,
 }
 
 impl Client {
@@ -55,6 +59,8 @@ impl Client {
             tls: Arc::default(),
             proxies: Proxies::from_environment(|name| std::env::var(name).ok()),
             resolver: Arc::default(),
+            tcp: TcpSettings::default(),
+            unix_socket: None,
         };
         Self { overrides: Overrides::new(), shared: Arc::new(shared), recorders: None }
     }
@@ -82,6 +88,23 @@ impl Client {
     /// All that happens on the way through one is within `connect_timeout`, and fails as `Proxy`.
     pub fn with_proxies(mut self, proxies: Proxies) -> Self {
         Arc::make_mut(&mut self.shared).proxies = Ok(proxies);
+        self
+    }
+
+    /// The same client with these settings of its TCP connections
+    pub fn with_tcp(mut self, settings: TcpSettings) -> Self {
+        Arc::make_mut(&mut self.shared).tcp = settings;
+        self
+    }
+
+    /// The same client, all of whose connections lead to the Unix socket at `path`
+    ///
+    /// Whatever the host in a request's URL: that is told in `Host`, and by `https` it is what the
+    /// certificate must name. No name is looked up, and no proxy is asked. For a model server on this
+    /// machine `http://localhost/v1/…` will do.
+    #[cfg(unix)]
+    pub fn with_unix_socket(mut self, path: impl AsRef<Path>) -> Self {
+        Arc::make_mut(&mut self.shared).unix_socket = Some(path.as_ref().into());
         self
     }
 
@@ -134,8 +157,8 @@ impl Client {
             unix_at_origin: since_epoch.saturating_sub(now.since_origin()),
         };
         let request = match self.shared.proxies.as_ref().map(|proxies| proxies.route(request.origin())) {
-            Ok(Route::Forward(proxy)) => request.forwarded_by(proxy),
-            Ok(Route::Direct | Route::Tunnel(_)) | Err(_) => request,
+            Ok(Route::Forward(proxy)) if self.shared.unix_socket.is_none() => request.forwarded_by(proxy),
+            Ok(Route::Direct | Route::Forward(_) | Route::Tunnel(_)) | Err(_) => request,
         };
         let mut call = Call::new(request, config, env, now);
         if let Some(recorder) = recorder {

@@ -35,6 +35,7 @@
 //! | `driver` | the loop: what the machine asks for, done; what happened, told |
 //! | `sleeper` | the one wait: for a socket, a thread, a canceller, or a point in time |
 //! | `connection` | a socket, plain or under TLS |
+//! | `socket` | a socket: TCP, or on Unix a local one |
 //! | `opening` | name look-up, TCP, proxies and TLS, step by step |
 //! | `look_up` | names to addresses, on a bounded number of threads |
 //! | `client` | [`Client`]: configuration, trust, and the two ways to make a call |
@@ -47,6 +48,7 @@ mod driver;
 mod look_up;
 mod opening;
 mod sleeper;
+mod socket;
 mod spawn;
 mod stream;
 
@@ -59,7 +61,7 @@ pub use steadfast::call::{Item, Piece, Progress, Request, RequestBuilder, Reques
 pub use steadfast::config::{
     ConfigError, EffectiveConfig, Field, Origin, Overrides, RequestConfig, Scope, Source,
 };
-pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError};
+pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError, TcpSettings};
 pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{
     Billing, CallError, Completion, Delta, Ending, ErrorKind, Outcome, Phase, ProtocolError, ProviderError,

@@ -1,6 +1,7 @@
 //! The clients, and what a test asks of each.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use steadfast::call::Request;
@@ -17,6 +18,7 @@ pub(crate) const CAP: Duration = Duration::from_secs(60);
 pub(crate) struct Setup {
     pub(crate) tls: Option<TlsConfig>,
     pub(crate) proxies: Proxies,
+    pub(crate) unix_socket: Option<PathBuf>,
 }
 
 /// Makes calls one after the other, all with one client
@@ -36,6 +38,10 @@ fn on_tokio(setup: &Setup, requests: Vec<Request>) -> Vec<Outcome> {
     if let Some(tls) = &setup.tls {
         client = client.with_tls(tls.clone());
     }
+    #[cfg(unix)]
+    if let Some(path) = &setup.unix_socket {
+        client = client.with_unix_socket(path);
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let mut outcomes = Vec::new();
@@ -50,6 +56,10 @@ fn on_smol(setup: &Setup, requests: Vec<Request>) -> Vec<Outcome> {
     let mut client = steadfast_smol::Client::new().with_proxies(setup.proxies.clone());
     if let Some(tls) = &setup.tls {
         client = client.with_tls(tls.clone());
+    }
+    #[cfg(unix)]
+    if let Some(path) = &setup.unix_socket {
+        client = client.with_unix_socket(path);
     }
     let too_late = async {
         smol::Timer::after(CAP).await;
@@ -73,6 +83,10 @@ fn on_blocking(setup: &Setup, requests: Vec<Request>) -> Vec<Outcome> {
     let mut client = steadfast_blocking::Client::new().with_proxies(setup.proxies.clone());
     if let Some(tls) = &setup.tls {
         client = client.with_tls(tls.clone());
+    }
+    #[cfg(unix)]
+    if let Some(path) = &setup.unix_socket {
+        client = client.with_unix_socket(path);
     }
     let deadline = Overrides::new().total_deadline(CAP.as_secs_f64());
     let client = client.with_config(&deadline).expect("a valid override");

@@ -7,6 +7,7 @@
 //! | `certificates` | an authority of the tests' own |
 //! | `proxies` | through other people's proxies, and through one that stalls |
 //! | `tls` | certificates that are not accepted, ours and theirs |
+//! | `unix` | over Unix sockets |
 
 #![allow(clippy::wildcard_enum_match_arm, reason = "whatever else comes fails the test")]
 
@@ -15,3 +16,5 @@ mod clients;
 mod proxies;
 mod server;
 mod tls;
+#[cfg(unix)]
+mod unix;

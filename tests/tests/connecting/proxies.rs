@@ -72,7 +72,8 @@ fn free_port() -> u16 {
 fn tinyproxy(is_open: bool) -> Option<Peer> {
     let program = peers::path("proxies", "usr/bin/tinyproxy")?;
     Some(Peer::start(|port| {
-        let file = std::env::temp_dir().join(format!("steadfast-tinyproxy-{}-{port}.conf", std::process::id()));
+        let file =
+            std::env::temp_dir().join(format!("steadfast-tinyproxy-{}-{port}.conf", std::process::id()));
         let mut text = format!("Port {port}\nListen 127.0.0.1\nTimeout 60\nMaxClients 100\n");
         if !is_open {
             text += "BasicAuth me secret\n";
@@ -98,8 +99,14 @@ fn microsocks(is_open: bool) -> Option<Peer> {
 }
 
 /// Calls through a proxy by each client: what became of them
-fn through(proxy: &Proxy, tls: Option<&Authority>, url: &str, calls: usize) -> Vec<(&'static str, Vec<Outcome>)> {
-    let setup = Setup { tls: tls.map(Authority::trusted), proxies: Proxies::all(proxy.clone()) };
+fn through(
+    proxy: &Proxy,
+    tls: Option<&Authority>,
+    url: &str,
+    calls: usize,
+) -> Vec<(&'static str, Vec<Outcome>)> {
+    let setup =
+        Setup { tls: tls.map(Authority::trusted), proxies: Proxies::all(proxy.clone()), ..Setup::default() };
     // A proxy may close a connection behind an answer, and another call have it just then (rule RTY-6).
     let overrides = Overrides::new().max_attempts(2);
     let request = || Request::post(url).body("{}").overrides(overrides).build().expect("a valid request");
@@ -128,7 +135,8 @@ fn calls_go_through_and_the_origin_hears_nothing_of_the_proxy() {
             let proxy = peer.proxy(scheme, if is_open { "" } else { WHO });
             for is_secure in [false, true] {
                 let origin = Origin::start(is_secure.then(|| authority.issue("127.0.0.1").serving()));
-                let url = format!("http{}://127.0.0.1:{}/v1", if is_secure { "s" } else { "" }, origin.port());
+                let url =
+                    format!("http{}://127.0.0.1:{}/v1", if is_secure { "s" } else { "" }, origin.port());
                 let outcomes = through(&proxy, Some(&authority), &url, 2);
                 for (name, outcomes) in &outcomes {
                     for outcome in outcomes {
@@ -163,7 +171,10 @@ fn credentials_that_are_missing_or_wrong_are_said_so_and_never_tried_again() {
                     assert!(!error.to_string().contains("wrong"), "{error}");
                     if (scheme, who, url) == ("http", "me:wrong", &plain) {
                         // tinyproxy says 401, and to a request that is forwarded so may the origin.
-                        assert!(matches!(&error.kind, ErrorKind::Status(error) if error.status == 401), "{error}");
+                        assert!(
+                            matches!(&error.kind, ErrorKind::Status(error) if error.status == 401),
+                            "{error}"
+                        );
                         continue;
                     }
                     let refusal = refusal(outcome).0;
@@ -201,13 +212,16 @@ fn a_proxy_that_stalls_ends_at_the_connect_timeout() {
             std::io::copy(&mut socket, &mut std::io::sink()).expect("a client that leaves")
         });
         let proxy = Proxy::new(&format!("{scheme}://127.0.0.1:{}", server.port())).expect("a proxy");
-        let setup = Setup { tls: None, proxies: Proxies::all(proxy) };
+        let setup = Setup { proxies: Proxies::all(proxy), ..Setup::default() };
         for (name, calls) in CLIENTS {
             let overrides = Overrides::new().connect_timeout(LIMIT.as_secs_f64());
             let outcomes = calls(&setup, vec![request("https://api.example/v1", overrides)]);
             let error = outcomes[0].result.as_ref().expect_err("a breach");
             let ErrorKind::Timeout(timeout) = &error.kind else { panic!("{name}: {error}") };
-            assert_eq!((timeout.phase, timeout.limit, error.billing), (Phase::Connect, LIMIT, Billing::NotSent));
+            assert_eq!(
+                (timeout.phase, timeout.limit, error.billing),
+                (Phase::Connect, LIMIT, Billing::NotSent)
+            );
         }
         assert!(server.join().iter().all(|said| *said > 0), "each client has begun its handshake");
     }

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -60,13 +61,7 @@ impl Origin {
         thread::spawn(move || {
             for socket in listener.incoming() {
                 let (socket, serving, tls) = (socket.expect("a connection"), serving.clone(), tls.clone());
-                thread::spawn(move || match tls {
-                    None => serving.serve(socket),
-                    Some(config) => {
-                        let connection = ServerConnection::new(config).expect("a server");
-                        serving.serve(StreamOwned::new(connection, socket));
-                    }
-                });
+                thread::spawn(move || serving.serve_under(socket, tls));
             }
         });
         origin
@@ -79,6 +74,36 @@ impl Origin {
     /// The heads of the requests that came so far
     pub(crate) fn heads(&self) -> Vec<String> {
         self.heads.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The same origin at a Unix socket as well, and how many connections were made to that
+    #[cfg(unix)]
+    pub(crate) fn listen_at(
+        &self,
+        path: &std::path::Path,
+        tls: Option<Arc<ServerConfig>>,
+    ) -> Arc<AtomicUsize> {
+        let listener = std::os::unix::net::UnixListener::bind(path).expect("a path");
+        let (serving, connections) = (self.clone(), Arc::new(AtomicUsize::new(0)));
+        let count = Arc::clone(&connections);
+        thread::spawn(move || {
+            for socket in listener.incoming() {
+                count.fetch_add(1, Ordering::Relaxed);
+                let (socket, serving, tls) = (socket.expect("a connection"), serving.clone(), tls.clone());
+                thread::spawn(move || serving.serve_under(socket, tls));
+            }
+        });
+        connections
+    }
+
+    fn serve_under(&self, socket: impl Read + Write, tls: Option<Arc<ServerConfig>>) {
+        match tls {
+            None => self.serve(socket),
+            Some(config) => {
+                let connection = ServerConnection::new(config).expect("a server");
+                self.serve(StreamOwned::new(connection, socket));
+            }
+        }
     }
 
     fn serve(&self, mut stream: impl Read + Write) {

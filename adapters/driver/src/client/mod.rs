@@ -20,11 +20,13 @@ mod time;
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+#[cfg(unix)]
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use steadfast::call::{Call, Env, Request};
 use steadfast::config::{ConfigError, EffectiveConfig, Overrides, RequestConfig};
-use steadfast::connect::Proxies;
+use steadfast::connect::{Proxies, TcpSettings};
 use steadfast::machine::{FailureKind, IoFailure, Stage};
 use steadfast::outcome::Outcome;
 use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
@@ -100,6 +102,23 @@ impl<N: Network> Client<N> {
     /// The same client with another resolver than the system's; proxies' names are its business too
     pub fn with_resolver(mut self, resolver: impl Resolve) -> Self {
         self.connector.resolver = Arc::new(resolver);
+        self.renewed()
+    }
+
+    /// The same client with these settings of its TCP connections
+    pub fn with_tcp(mut self, settings: TcpSettings) -> Self {
+        self.connector.tcp = settings;
+        self.renewed()
+    }
+
+    /// The same client, all of whose connections lead to the Unix socket at `path`
+    ///
+    /// Whatever the host in a request's URL: that is told in `Host`, and by `https` it is what the
+    /// certificate must name. No name is looked up, and no proxy is asked. For a model server on this
+    /// machine `http://localhost/v1/…` will do. Connections are pooled as those of TCP are.
+    #[cfg(unix)]
+    pub fn with_unix_socket(mut self, path: impl AsRef<Path>) -> Self {
+        self.connector.unix_socket = Some(path.as_ref().into());
         self.renewed()
     }
 
