@@ -6,6 +6,7 @@
 //! | `server` | servers that a test moves itself |
 //! | `certificates` | an authority of the tests' own |
 //! | `proxies` | through other people's proxies, and through one that stalls |
+//! | `redirects` | not followed, whatever they point to |
 //! | `tls` | certificates that are not accepted, ours and theirs |
 //! | `unix` | over Unix sockets |
 
@@ -14,6 +15,7 @@
 mod certificates;
 mod clients;
 mod proxies;
+mod redirects;
 mod server;
 mod tls;
 #[cfg(unix)]
