@@ -3,7 +3,7 @@
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Instant as Clock, SystemTime, UNIX_EPOCH};
 
 use steadfast::call::{Call, Env, Request};
@@ -11,6 +11,7 @@ use steadfast::config::{ConfigError, EffectiveConfig, Overrides, RequestConfig};
 use steadfast::connect::{Proxies, ProxiesError, Route, TcpSettings};
 use steadfast::machine::{FailureKind, IoFailure, Stage};
 use steadfast::outcome::Outcome;
+use steadfast::retry::{RetryBudget, RetryBudgetSettings};
 use steadfast::time::Instant;
 use steadfast::trace::Recorder;
 use steadfast_tls::TlsConfig;
@@ -43,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) proxies: Result<Proxies, ProxiesError>,
     pub(crate) resolver: Arc<Resolver>,
     pub(crate) tcp: TcpSettings,
+    /// What the calls have for their retries together
+    pub(crate) budget: Option<Arc<Mutex<RetryBudget>>>,
     /// Where every connection leads, if that was said
     pub(crate) unix_socket: Option<Arc<Path>>,
 }
@@ -60,6 +63,7 @@ impl Client {
             proxies: Proxies::from_environment(|name| std::env::var(name).ok()),
             resolver: Arc::default(),
             tcp: TcpSettings::default(),
+            budget: None,
             unix_socket: None,
         };
         Self { overrides: Overrides::new(), shared: Arc::new(shared), recorders: None }
@@ -88,6 +92,17 @@ impl Client {
     /// All that happens on the way through one is within `connect_timeout`, and fails as `Proxy`.
     pub fn with_proxies(mut self, proxies: Proxies) -> Self {
         Arc::make_mut(&mut self.shared).proxies = Ok(proxies);
+        self
+    }
+
+    /// The same client, whose calls have a budget for their retries together (rule RTY-9)
+    ///
+    /// Each call pays in, each retry takes out, and a call that finds it used up fails with what the server
+    /// said last, noted as `retry_budget_used_up`. Clones share it. Without one only `max_attempts` and
+    /// `total_deadline` hold back retries. A connection that was stale is replaced without asking.
+    pub fn with_retry_budget(mut self, settings: RetryBudgetSettings) -> Self {
+        let budget = Arc::new(Mutex::new(RetryBudget::new(settings)));
+        Arc::make_mut(&mut self.shared).budget = Some(budget);
         self
     }
 
@@ -161,6 +176,9 @@ impl Client {
             Ok(Route::Direct | Route::Forward(_) | Route::Tunnel(_)) | Err(_) => request,
         };
         let mut call = Call::new(request, config, env, now);
+        if self.shared.with_budget(|budget| budget.deposit(now)).is_some() {
+            call.ask_before_retries().expect("the call has not begun");
+        }
         if let Some(recorder) = recorder {
             call.record(recorder).expect("the call has not begun");
         }
@@ -184,6 +202,11 @@ impl Shared {
     /// The time, since the client was made
     pub(crate) fn now(&self) -> Instant {
         Instant::ORIGIN + self.clock.elapsed()
+    }
+
+    /// Acts on the retry budget, where there is one
+    pub(crate) fn with_budget<T>(&self, act: impl FnOnce(&mut RetryBudget) -> T) -> Option<T> {
+        self.budget.as_ref().map(|budget| act(&mut budget.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Whom TLS trusts

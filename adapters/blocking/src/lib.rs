@@ -67,6 +67,7 @@ pub use steadfast::outcome::{
     Billing, CallError, Completion, Delta, Ending, ErrorKind, Outcome, Phase, ProtocolError, ProviderError,
     RateLimit, RateLimits, Response, StatusError, Timeline, Timeout, Turn,
 };
+pub use steadfast::retry::RetryBudgetSettings;
 pub use steadfast::time::Bound;
 pub use steadfast::trace::{Bodies, Recorder, Recording};
 pub use steadfast_tls::{TlsConfig, TlsConfigError};

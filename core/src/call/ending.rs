@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode};
 use super::attempt::{Attempt, AttemptPhase, Transport};
 use super::clocks::stream_of;
 use super::credentials::Credentials;
-use super::event::CloseMode;
+use super::event::{AttemptId, CloseMode};
 use super::request::Retries;
 use super::{Call, Inner, Pause};
 use crate::content::ContentError;
@@ -56,6 +56,7 @@ impl Call {
         }
         match self.pause(&kind, &headers, retry_after) {
             Some(pause) => {
+                self.retry = self.asks_before_retries.then_some(self.last_id);
                 self.inner = Inner::Pausing(Pause {
                     began: self.now,
                     until: self.now + pause,
@@ -121,6 +122,21 @@ impl Call {
             self.timeline.note(Note::PauseDidNotFit);
         }
         pause
+    }
+
+    /// The retry budget has nothing left for the retry that is planned after this attempt (rule RTY-9)
+    pub(super) fn retry_refused(&mut self, id: AttemptId) {
+        match std::mem::replace(&mut self.inner, Inner::Idle) {
+            Inner::Pausing(pause) if id == self.last_id => {
+                self.pause_span(&pause, Reason::RetryBudget);
+                self.timeline.note(Note::RetryBudgetUsedUp);
+                self.finish_with(*pause.failure, pause.retry_after);
+            }
+            inner => {
+                self.inner = inner;
+                self.timeline.stale_events = self.timeline.stale_events.saturating_add(1);
+            }
+        }
     }
 
     /// The pause is over: the next attempt, unless a late driver has left no time for one
@@ -314,6 +330,7 @@ impl Call {
         }
         let mut timeline = std::mem::replace(&mut self.timeline, Timeline::new(0, self.now));
         timeline.ended = self.now;
+        self.retry = None;
         self.item_out = false;
         self.inner = Inner::Ending(Box::new(Outcome { result, timeline, response: self.response.take() }));
     }

@@ -83,6 +83,10 @@ pub struct Call {
     input_of: AttemptId,
     close: Option<(AttemptId, CloseMode)>,
     connect: Option<AttemptId>,
+    /// The driver has a retry budget
+    asks_before_retries: bool,
+    /// The attempt after which a retry is planned, of which the driver has yet to hear
+    retry: Option<AttemptId>,
 
     attempts_made: u32,
     billing: Billing,
@@ -131,6 +135,8 @@ impl Call {
             input_of: AttemptId::NONE,
             close: None,
             connect: None,
+            asks_before_retries: false,
+            retry: None,
             attempts_made: 0,
             billing: Billing::NotSent,
             item_out: false,
@@ -142,6 +148,19 @@ impl Call {
             recorder: None,
             request,
         }
+    }
+
+    /// The driver has a retry budget: each retry is announced by [`Command::Retry`]
+    ///
+    /// Errors: the call has begun, or is recorded already.
+    pub fn ask_before_retries(&mut self) -> Result<(), Misuse> {
+        if !matches!(self.inner, Inner::Idle) || self.recorder.is_some() {
+            return Err(Misuse::OutOfOrder(
+                "a retry budget was named too late: call ask_before_retries before record and Event::Start",
+            ));
+        }
+        self.asks_before_retries = true;
+        Ok(())
     }
 
     /// What is asked for
@@ -212,6 +231,9 @@ impl Call {
             }
             if let Some(id) = self.connect.take() {
                 return Ok(Step::Do(Command::Connect(id)));
+            }
+            if let Some(id) = self.retry.take() {
+                return Ok(Step::Do(Command::Retry(id)));
             }
             match &self.inner {
                 Inner::Attempting(attempt) if attempt.id == self.input_of || *used == input.len() => {}
@@ -437,6 +459,18 @@ impl Call {
                     return Err(Misuse::OutOfOrder("a body ended before its head: feed Fact::Head first"));
                 }
                 attempt.peer_end.get_or_insert(PeerEnd::EndOfBody);
+                Ok(&[])
+            }
+            Fact::RetryRefused(id) => {
+                if id > self.last_id || id == AttemptId::NONE {
+                    return Err(Misuse::UnknownLink);
+                }
+                if !self.asks_before_retries {
+                    return Err(Misuse::OutOfOrder(
+                        "a retry was refused that was not announced: call ask_before_retries first",
+                    ));
+                }
+                self.retry_refused(id);
                 Ok(&[])
             }
             Fact::ConsumerFailed(message) => {

@@ -8,8 +8,10 @@
 //! | [`rate_limits`] | what else it says of its limits |
 //! | [`rfc3339`] | the other dates in which it says so |
 //! | [`backoff`] | how long to wait |
+//! | [`budget`] | how many retries the calls of a client may make together |
 
 pub mod backoff;
+pub mod budget;
 pub mod class;
 pub mod http_date;
 pub mod rate_limits;
@@ -17,5 +19,6 @@ pub mod retry_after;
 pub mod rfc3339;
 
 pub use backoff::Backoff;
+pub use budget::{RetryBudget, RetryBudgetSettings};
 pub use class::Class;
 pub use rate_limits::{RateLimit, RateLimits};

@@ -18,6 +18,7 @@ use crate::outcome::{CallError, Delta, ErrorKind, Outcome, Usage};
 /// |---|---|
 /// | `connect` | `link` |
 /// | `close` | `link`, `mode`: `abort`, `keep` or `finish` |
+/// | `retry` | `link`: that of the attempt that failed; only where the driver has a retry budget |
 /// | `text`, `reasoning`, `refusal` | `choice`, and the content |
 /// | `tool_call` | `choice`, `index`, `kind`, `id`, `name` |
 /// | `tool_arguments` | `choice`, `index`, and the content |
@@ -128,6 +129,10 @@ impl Serialize for StepLine<'_, '_> {
         match self.step {
             Step::Do(Command::Connect(id)) => {
                 out.serialize_entry("step", "connect")?;
+                out.serialize_entry("link", id)?;
+            }
+            Step::Do(Command::Retry(id)) => {
+                out.serialize_entry("step", "retry")?;
                 out.serialize_entry("link", id)?;
             }
             Step::Do(Command::Close(id, mode)) => {

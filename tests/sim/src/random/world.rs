@@ -483,6 +483,7 @@ impl World {
                             let instance = self.server.next_instance();
                             self.watch.connects(*id, &driver.plan.exchanges[exchange], instance)?;
                         }
+                        Command::Retry(_) => {}
                         Command::Close(id, mode) => self.watch.closes(*id, mode, wire, whole)?,
                     }
                     self.commands.push(command);
@@ -550,6 +551,7 @@ impl World {
                 Command::Connect(id) => {
                     server.connect(id, driver.now, driver.plan, driver.number, coverage);
                 }
+                Command::Retry(_) => {}
                 Command::Close(id, mode) => {
                     driver.closed = Some(id);
                     let is_clean = server.close(driver.now, mode, watch.fed_at_close, coverage);
