@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -13,8 +13,9 @@ use steadfast::framing::Framing;
 use steadfast::trace::Bodies;
 
 use crate::help::{
-    CALL_EXAMPLES, CONFIG_EXAMPLES, DECODE_EXAMPLES, DEMO_EXAMPLES, MOCK_EXAMPLES, REPLAY_EXAMPLES,
-    SIM_EXAMPLES, call_long_help, config_long_help, decode_long_help, exit_codes, replay_long_help,
+    CALL_EXAMPLES, CONFIG_EXAMPLES, DECODE_EXAMPLES, DEMO_EXAMPLES, GAPS_EXAMPLES, MOCK_EXAMPLES,
+    REPLAY_EXAMPLES, SIM_EXAMPLES, call_long_help, config_long_help, decode_long_help, exit_codes,
+    gaps_long_help, replay_long_help, sim_long_help,
 };
 use crate::plant::{self, Plant};
 use crate::provider::Provider;
@@ -46,11 +47,14 @@ pub(crate) enum Command {
     /// Play the failures of real providers on loopback sockets, and check how each call ends
     #[command(after_help = DEMO_EXAMPLES, after_long_help = format!("{DEMO_EXAMPLES}\n{}", exit_codes()))]
     Demo(DemoArgs),
+    /// Measure how long providers are silent within a stream
+    #[command(after_help = GAPS_EXAMPLES, after_long_help = gaps_long_help())]
+    Gaps(GapsArgs),
     /// Serve a scenario's script over HTTP, for any client
     #[command(after_help = MOCK_EXAMPLES, after_long_help = format!("{MOCK_EXAMPLES}\n{}", exit_codes()))]
     Mock(MockArgs),
     /// Play random calls against random servers in virtual time, and check what must always hold
-    #[command(after_help = SIM_EXAMPLES, after_long_help = format!("{SIM_EXAMPLES}\n{}", exit_codes()))]
+    #[command(after_help = SIM_EXAMPLES, after_long_help = sim_long_help())]
     Sim(SimArgs),
     /// Replay a recorded call, or see how it would have ended under another configuration
     #[command(after_help = REPLAY_EXAMPLES, after_long_help = replay_long_help())]
@@ -228,6 +232,37 @@ pub(crate) enum DemoDriver {
     All,
 }
 
+#[derive(Args, Clone, Debug)]
+pub(crate) struct GapsArgs {
+    /// Whom to measure; without it, each provider whose key is set
+    #[arg(long, value_enum)]
+    pub(crate) provider: Option<Provider>,
+
+    /// Measure the server there, instead of the provider's own; a key that is set is sent to it
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+
+    /// Which model to ask, instead of the provider's default
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+
+    /// What to ask, instead of a sum that takes some thought
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) prompt: Option<String>,
+
+    /// How many streams to measure of each, one after the other
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) runs: NonZeroU32,
+
+    /// Change a setting, as in `call`; can be given more than once
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) config: Vec<String>,
+
+    /// Print the result as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct MockArgs {
     /// The scenario file to serve
@@ -242,7 +277,7 @@ pub(crate) struct MockArgs {
 #[derive(Args, Debug)]
 pub(crate) struct SimArgs {
     /// How many runs to play, each of up to three calls
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) runs: u64,
 
     /// The seed of the first run; the others have the numbers after it
@@ -250,11 +285,11 @@ pub(crate) struct SimArgs {
     pub(crate) seed: u64,
 
     /// Play the run of this seed alone, and tell what happens in it
-    #[arg(long, value_name = "SEED", conflicts_with_all = ["runs", "seed", "tape", "digest", "json"])]
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["runs", "seed", "tape"])]
     pub(crate) replay: Option<u64>,
 
     /// Play the run of this tape alone, numbers with commas between, and tell what happens in it
-    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', conflicts_with_all = ["runs", "seed", "digest", "json"])]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', conflicts_with_all = ["runs", "seed"])]
     pub(crate) tape: Vec<u32>,
 
     /// Print a digest of every step: the same on every platform
@@ -293,6 +328,7 @@ impl Command {
             Self::Config(_) => "config",
             Self::Decode(_) => "decode",
             Self::Demo(_) => "demo",
+            Self::Gaps(_) => "gaps",
             Self::Mock(_) => "mock",
             Self::Sim(_) => "sim",
             Self::Replay(_) => "replay",
@@ -301,6 +337,13 @@ impl Command {
 }
 
 impl CallArgs {
+    /// What `--config` says, in the order given
+    pub(crate) fn overrides(&self) -> Result<Overrides, UsageError> {
+        with_settings(Overrides::new(), "--config", &self.config)
+    }
+}
+
+impl GapsArgs {
     /// What `--config` says, in the order given
     pub(crate) fn overrides(&self) -> Result<Overrides, UsageError> {
         with_settings(Overrides::new(), "--config", &self.config)
@@ -375,6 +418,7 @@ mod tests {
             other @ (Command::Config(_)
             | Command::Decode(_)
             | Command::Demo(_)
+            | Command::Gaps(_)
             | Command::Mock(_)
             | Command::Replay(_)
             | Command::Sim(_)) => {
@@ -472,7 +516,7 @@ mod tests {
         assert!(help.contains("Examples:\n  steadfast call \"Say hello.\"\n"));
         assert!(help.contains("\n  connect_timeout              10  Name look-up, TCP, TLS"), "{help}");
         assert!(help.contains("\n  openai     https://api.openai.com/v1 ["));
-        for name in ["call", "config", "decode", "demo", "mock", "replay", "sim"] {
+        for name in ["call", "config", "decode", "demo", "gaps", "mock", "replay", "sim"] {
             let help = long_help(name);
             assert!(help.contains("Examples:\n  steadfast "), "{name}");
             assert!(help.contains("\n  130  cancelled: by Ctrl-C, or"), "{name}: {help}");

@@ -21,6 +21,7 @@ use crate::live::Live;
 use crate::message::{failure, say, say_as_is};
 use crate::output::{is_read, print_json};
 use crate::progress::Progress;
+use crate::provider::Want;
 use crate::record::{recorder, report as report_recording};
 use crate::request::{Answering, Asked};
 use crate::usage::UsageError;
@@ -45,7 +46,8 @@ pub(crate) fn run(args: &CallArgs) -> Result<Exit, Failure> {
         let mock = embedded::start(asked.profile.provider, !args.no_stream)?;
         asked = asked.at(embedded.insert(mock).base_url());
     }
-    let request = asked.request(args, &prompt)?;
+    let want = if args.no_stream { Want::Whole } else { Want::Stream };
+    let request = asked.request(args.model.as_deref(), &prompt, want)?;
     let interrupted = Arc::new(Notify::new());
     let interrupt = Arc::clone(&interrupted);
     on_interrupt(Listen::Interrupt, move || interrupt.notify_one())?;
@@ -89,7 +91,7 @@ fn from_stdin() -> Result<String, UsageError> {
 /// Takes the answer as it comes and prints it, unless it is to be `silent`
 ///
 /// With the outcome comes what stdout said to the answer: a reader that is gone ends the call.
-async fn converse(
+pub(crate) async fn converse(
     mut stream: CallStream,
     config: &RequestConfig,
     interrupted: &Notify,

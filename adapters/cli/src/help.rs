@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use steadfast::config::{Field, RequestConfig};
+use steadfast_sim::random::{Coverage, REPLAYED};
 
 use crate::exit::Exit;
 use crate::provider::PROFILES;
@@ -90,6 +91,31 @@ Examples:
   steadfast demo --driver all
 ";
 
+pub(crate) const GAPS_EXAMPLES: &str = "\
+Examples:
+  steadfast gaps
+  steadfast gaps --provider anthropic --runs 5
+  steadfast gaps --base-url http://127.0.0.1:8080/v1 --model smollm2 --json
+";
+
+const GAPS_OUTPUT: &str = "\
+Output:
+  For each stream: its chunks (reads from the connection), bytes, wall time and time to first byte; the
+  largest gap between two chunks, where it lay, and what part of the idle bound in force it is; and how
+  many gaps there were of each length. Then the verdict: a gap over 60 s says that the idle bound's
+  default of 120 s is too near to what is healthy. With --json, one object: verdict (ok, gap_too_long,
+  nothing_measured), idle_bound_seconds, largest_gap_seconds, runs.
+
+  Each stream is one attempt, whose idle bound is 600 s and whose deadline is 1800 s where no --config says
+  otherwise, so that a long gap is seen and not cut off. One that failed on its way counts as far as it
+  came. A provider is asked for as much reasoning as it offers; the server at a --base-url is asked plainly.
+
+";
+
+pub(crate) fn gaps_long_help() -> String {
+    format!("{GAPS_EXAMPLES}\n{GAPS_OUTPUT}{}\n{}", settings(), exit_codes())
+}
+
 pub(crate) const MOCK_EXAMPLES: &str = "\
 Examples:
   steadfast mock --script tests/scenarios/stream-mute-after-delta.toml
@@ -100,6 +126,7 @@ pub(crate) const SIM_EXAMPLES: &str = "\
 Examples:
   steadfast sim --runs 200000 --seed 1
   steadfast sim --replay 4711
+  steadfast sim --replay 4711 --json
 ";
 
 pub(crate) const REPLAY_EXAMPLES: &str = "\
@@ -123,6 +150,28 @@ Output:
   what_if (ends: ended, another_connection or endless; at, known_until, outcome).
 
 ";
+
+pub(crate) fn sim_long_help() -> String {
+    let (enough, every) = (Coverage::MIN_RUNS, REPLAYED);
+    format!(
+        "{SIM_EXAMPLES}
+Output:
+  What the runs came to, then how often each fault and each transition of the call machine was met, and the
+  first violations with the commands that play them again. `replayed` counts the calls that were told a
+  second time what they had been told, and had to take the same steps: those of every {every}th seed. With
+  --json, one object.
+
+  From {enough} runs on, a fault or a transition that was never met is a failure as a violation is. Below,
+  `never met` lists them all the same, a line on stderr says that they are not judged, and the exit code is
+  that of the violations.
+
+  With --replay or --tape, the plan, every event and step, and a digest of them. With --json, one object:
+  violation (or null), outcomes, digest, and the shortest run that breaks the same (or null).
+
+{}",
+        exit_codes()
+    )
+}
 
 pub(crate) fn replay_long_help() -> String {
     format!("{REPLAY_EXAMPLES}\n{REPLAY_OUTPUT}{}\n{}", settings(), exit_codes())

@@ -13,6 +13,7 @@
 //! | `progress`, `live` | the live line: what it says, and how it is drawn |
 //! | `decode` | `steadfast decode` |
 //! | `demo` | `steadfast demo` |
+//! | `gaps` | `steadfast gaps` |
 //! | `mock` | `steadfast mock` |
 //! | `config` | `steadfast config` |
 //! | `input` | what comes from stdin, or from a file |
@@ -29,6 +30,7 @@ mod demo;
 mod embedded;
 mod exit;
 mod failure;
+mod gaps;
 mod help;
 mod input;
 mod interrupt;
@@ -81,6 +83,7 @@ fn run(config_file: Option<&Path>, command: &Command) -> Result<Exit, Failure> {
         Command::Config(args) => config::run(args, config_file.as_deref()),
         Command::Decode(args) => decode::run(args),
         Command::Demo(args) => demo::run(args),
+        Command::Gaps(args) => gaps::run(args),
         Command::Mock(args) => mock::run(args),
         Command::Replay(args) => replay::run(args),
         Command::Sim(args) => sim::run(args),

@@ -18,6 +18,17 @@ pub(crate) enum Provider {
     Gemini,
 }
 
+/// In what form an answer is wanted
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Want {
+    /// As it comes
+    Stream,
+    /// As it comes, after as much reasoning as the provider lets be asked for
+    ReasoningStream,
+    /// In one piece
+    Whole,
+}
+
 /// What has to be known of a provider
 #[derive(Debug)]
 pub(crate) struct Profile {
@@ -111,7 +122,17 @@ impl Provider {
     }
 
     /// The body that asks `model` to answer `prompt`
-    fn body(self, model: &str, prompt: &str, stream: bool) -> Value {
+    fn body(self, model: &str, prompt: &str, want: Want) -> Value {
+        let mut body = self.plain_body(model, prompt, want.is_stream());
+        if want == Want::ReasoningStream
+            && let (Some(body), Value::Object(reasoning)) = (body.as_object_mut(), self.reasoning())
+        {
+            body.extend(reasoning);
+        }
+        body
+    }
+
+    fn plain_body(self, model: &str, prompt: &str, stream: bool) -> Value {
         let message = json!({ "role": "user", "content": prompt });
         match self {
             // Without the option, a streamed answer has no usage.
@@ -132,16 +153,37 @@ impl Provider {
             Self::Gemini => json!({ "contents": [{ "role": "user", "parts": [{ "text": prompt }] }] }),
         }
     }
+
+    /// The fields that ask for reasoning, and to see it where that can be
+    fn reasoning(self) -> Value {
+        match self {
+            Self::OpenAi => json!({ "reasoning_effort": "high" }),
+            Self::Responses => json!({ "reasoning": { "effort": "high", "summary": "auto" } }),
+            // The budget has to be below the limit.
+            Self::Anthropic => json!({
+                "max_tokens": 4 * ANTHROPIC_MAX_TOKENS,
+                "thinking": { "type": "enabled", "budget_tokens": 2 * ANTHROPIC_MAX_TOKENS },
+            }),
+            Self::Gemini => json!({ "generationConfig": { "thinkingConfig": { "includeThoughts": true } } }),
+        }
+    }
+}
+
+impl Want {
+    const fn is_stream(self) -> bool {
+        matches!(self, Self::Stream | Self::ReasoningStream)
+    }
 }
 
 impl Profile {
     /// A request to the API at `base_url` that asks `model` to answer `prompt`; it lacks the key
-    pub(crate) fn ask(&self, base_url: &str, model: &str, prompt: &str, stream: bool) -> RequestBuilder {
+    pub(crate) fn ask(&self, base_url: &str, model: &str, prompt: &str, want: Want) -> RequestBuilder {
+        let stream = want.is_stream();
         let url = format!("{}{}", base_url.trim_end_matches('/'), self.target(model, stream));
         let request = Request::post(&url)
             .header("accept", if stream { "text/event-stream" } else { "application/json" })
             .header("user-agent", concat!("steadfast/", env!("CARGO_PKG_VERSION")))
-            .json(&self.provider.body(model, prompt, stream))
+            .json(&self.provider.body(model, prompt, want))
             .dialect(self.dialect);
         let request = self.headers.iter().fold(request, |request, (name, value)| request.header(name, value));
         if stream { request.stream() } else { request }
@@ -187,7 +229,7 @@ mod tests {
         for (provider, profile) in providers.iter().zip(&PROFILES) {
             assert_eq!(provider.profile().provider, *provider);
             assert_eq!(profile.provider, *provider);
-            let request = profile.ask(profile.base_url, profile.model, "Hi.", true).build().unwrap();
+            let request = profile.ask(profile.base_url, profile.model, "Hi.", Want::Stream).build().unwrap();
             assert!(request.origin().is_tls());
             assert_eq!(request.dialect(), Some(profile.dialect));
         }
@@ -209,7 +251,10 @@ mod tests {
 
     #[test]
     fn bodies_are_those_the_providers_document() {
-        let body = |provider: Provider, stream| provider.body("m", "Say \"hello\".", stream).to_string();
+        let body = |provider: Provider, stream| {
+            let want = if stream { Want::Stream } else { Want::Whole };
+            provider.body("m", "Say \"hello\".", want).to_string()
+        };
         let message = r#"{"content":"Say \"hello\".","role":"user"}"#;
         assert_eq!(
             body(Provider::OpenAi, true),
@@ -235,5 +280,19 @@ mod tests {
                 r#"{"contents":[{"parts":[{"text":"Say \"hello\"."}],"role":"user"}]}"#
             );
         }
+    }
+
+    #[test]
+    fn reasoning_is_asked_for_in_each_providers_words() {
+        let body = |provider: Provider| provider.body("m", "p", Want::ReasoningStream);
+        assert_eq!(body(Provider::OpenAi)["reasoning_effort"], "high");
+        assert_eq!(body(Provider::Responses)["reasoning"]["effort"], "high");
+        let gemini = body(Provider::Gemini);
+        assert_eq!(gemini["generationConfig"]["thinkingConfig"]["includeThoughts"], true);
+        assert_eq!(gemini["contents"][0]["parts"][0]["text"], "p");
+        let anthropic = body(Provider::Anthropic);
+        let limit = anthropic["max_tokens"].as_u64().unwrap();
+        assert!(anthropic["thinking"]["budget_tokens"].as_u64().unwrap() < limit);
+        assert_eq!(anthropic["stream"], true);
     }
 }

@@ -3,7 +3,7 @@
 use steadfast_tokio::{Request, RequestError};
 
 use crate::args::CallArgs;
-use crate::provider::{PROFILES, Profile, Provider};
+use crate::provider::{PROFILES, Profile, Provider, Want};
 use crate::usage::UsageError;
 
 /// Whom to ask
@@ -64,10 +64,15 @@ impl Asked {
         Self { base_url, ..self }
     }
 
-    /// The request that asks `prompt`
-    pub(crate) fn request(&self, args: &CallArgs, prompt: &str) -> Result<Request, UsageError> {
-        let model = args.model.as_deref().unwrap_or(self.profile.model);
-        let request = self.profile.ask(&self.base_url, model, prompt, !args.no_stream);
+    /// The request that asks `prompt` of that model, or of the provider's default
+    pub(crate) fn request(
+        &self,
+        model: Option<&str>,
+        prompt: &str,
+        want: Want,
+    ) -> Result<Request, UsageError> {
+        let model = model.unwrap_or(self.profile.model);
+        let request = self.profile.ask(&self.base_url, model, prompt, want);
         let (name, before) = self.profile.key_header;
         let request = match &self.key {
             Some(key) => request.header(name, &format!("{before}{}", key.value)),
@@ -94,6 +99,11 @@ fn checked(base_url: &str) -> Result<&str, UsageError> {
     Ok(base_url)
 }
 
+/// Whether a key of `profile` is set
+pub(crate) fn has_key(profile: &Profile, environment: impl Fn(&str) -> Option<String>) -> bool {
+    key(profile, environment).is_some()
+}
+
 /// The first key of `profile` that is set; spaces and line ends around it are not part of it
 fn key(profile: &Profile, environment: impl Fn(&str) -> Option<String>) -> Option<Key> {
     profile.keys.iter().find_map(|variable| {
@@ -117,7 +127,7 @@ mod tests {
     }
 
     fn refusal(args: &CallArgs, environment: &[(&str, &str)]) -> String {
-        let refused = choose(args, environment).and_then(|asked| asked.request(args, "Hi."));
+        let refused = choose(args, environment).and_then(|asked| asked.request(None, "Hi.", Want::Stream));
         refused.expect_err("this must be refused").to_string()
     }
 
@@ -153,7 +163,7 @@ mod tests {
         let ask = |provider, environment| {
             let args = CallArgs { provider: Some(provider), ..args() };
             let asked = choose(&args, environment).unwrap();
-            let request = asked.request(&args, "Hi.").unwrap();
+            let request = asked.request(None, "Hi.", Want::Stream).unwrap();
             (request.origin().authority(), asked.key.unwrap().value)
         };
         let expected = |host: &str, key: &str| (host.to_owned(), key.to_owned());
@@ -171,11 +181,11 @@ mod tests {
 
     #[test]
     fn a_base_url_needs_no_key_and_means_the_openai_api() {
-        let args = CallArgs { base_url: Some("http://[::1]:8097/v1/".to_owned()), no_stream: true, ..args() };
+        let args = CallArgs { base_url: Some("http://[::1]:8097/v1/".to_owned()), ..args() };
         let asked = choose(&args, &[("ANTHROPIC_API_KEY", "ant")]).unwrap();
         assert_eq!((asked.answering, asked.profile.provider), (Answering::Server, Provider::OpenAi));
         assert!(asked.key.is_none());
-        assert_eq!(asked.request(&args, "Hi.").unwrap().origin().authority(), "[::1]:8097");
+        assert_eq!(asked.request(None, "Hi.", Want::Stream).unwrap().origin().authority(), "[::1]:8097");
     }
 
     #[test]

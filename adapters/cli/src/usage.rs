@@ -25,6 +25,8 @@ pub(crate) enum UsageError {
     Request(RequestError),
     #[error("{provider} needs a key: set {keys}, or name a server without one by --base-url")]
     NoKey { provider: &'static str, keys: String },
+    #[error("nobody to measure: set one of {keys}, or name a server by --base-url")]
+    NothingToMeasure { keys: String },
     #[error("there is no <PROMPT>: give it as an argument, or on stdin")]
     NoPrompt,
     #[error("{0} holds a character that a header cannot carry")]

@@ -70,6 +70,7 @@ pub use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics
 pub use steadfast::retry::RetryBudgetSettings;
 pub use steadfast::time::Bound;
 pub use steadfast::trace::{Bodies, Recorder, Recording};
+pub use steadfast::verb;
 pub use steadfast_driver::{Calls, MAX_LOOK_UPS, Piece, Resolve, Resolving};
 pub use steadfast_tls::{TlsConfig, TlsConfigError};
 

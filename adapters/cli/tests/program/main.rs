@@ -5,6 +5,7 @@ mod command_line;
 mod config;
 mod decode;
 mod demo;
+mod gaps;
 mod mock;
 #[cfg(unix)]
 mod output;
