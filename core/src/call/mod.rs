@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `request` | [`Request`]: what a call asks for, checked when it is built |
 //! | `event` | what the machine is told, asks for and delivers; its timers and states |
+//! | `fact` | what a driver tells that is no byte of HTTP/1.1 |
 //! | `piece` | [`Piece`]: an item of a call, owned
 //! | `attempt` | one connection, the request going out, the response coming in |
 //! | `assembly` | the answer as it is put together, within its cap |
@@ -26,6 +27,7 @@ mod credentials;
 mod document;
 mod ending;
 mod event;
+mod fact;
 mod piece;
 mod recorded;
 mod request;
@@ -431,61 +433,6 @@ impl Call {
             attempt.peer_end.get_or_insert(PeerEnd::Failed(failure));
         }
         Ok(())
-    }
-
-    fn fact<'e>(&mut self, fact: Fact<'e>) -> Result<&'e [u8], Misuse> {
-        match fact {
-            Fact::Head(id, head) => {
-                let Some(attempt) = self.open(id)? else { return Ok(&[]) };
-                if !matches!(attempt.phase, AttemptPhase::Waiting) {
-                    return Err(Misuse::OutOfOrder(
-                        "a second head came: feed Fact::Head once, for the final response",
-                    ));
-                }
-                if attempt.record.bytes_received > 0 {
-                    return Err(Misuse::OutOfOrder(
-                        "a head came after bytes of HTTP/1.1: feed Received or facts, not both",
-                    ));
-                }
-                attempt.http = Transport::Facts;
-                self.billing = self.billing.max(Billing::MaybeBilled);
-                self.input_of = id;
-                self.head_arrived(head);
-                Ok(&[])
-            }
-            Fact::Body(id, bytes) => {
-                if !self.tail.is_empty() {
-                    return Err(Misuse::Undrained);
-                }
-                self.received(id, bytes, true)
-            }
-            Fact::End(id) => {
-                let Some(attempt) = self.open(id)? else { return Ok(&[]) };
-                if matches!(attempt.http, Transport::Http1(_)) {
-                    return Err(Misuse::OutOfOrder("a body ended before its head: feed Fact::Head first"));
-                }
-                attempt.peer_end.get_or_insert(PeerEnd::EndOfBody);
-                Ok(&[])
-            }
-            Fact::RetryRefused(id) => {
-                if id > self.last_id || id == AttemptId::NONE {
-                    return Err(Misuse::UnknownLink);
-                }
-                if !self.asks_before_retries {
-                    return Err(Misuse::OutOfOrder(
-                        "a retry was refused that was not announced: call ask_before_retries first",
-                    ));
-                }
-                self.retry_refused(id);
-                Ok(&[])
-            }
-            Fact::ConsumerFailed(message) => {
-                if !matches!(self.inner, Inner::Over | Inner::Ending(_)) {
-                    self.fail(ErrorKind::Consumer(message.to_owned()));
-                }
-                Ok(&[])
-            }
-        }
     }
 
     fn cancel(&mut self) {

@@ -132,7 +132,9 @@ impl<'a> Play<'a> {
                     self.link = Some((id, self.now));
                 }
                 Step::Do(Command::Connect(id)) => return Ok(Pause::Unheard(id)),
-                Step::Do(Command::Retry(id)) => self.refused = Some(id).filter(|id| self.world.refused.contains(id)),
+                Step::Do(Command::Retry(id)) => {
+                    self.refused = Some(id).filter(|id| self.world.refused.contains(id))
+                }
                 Step::Do(Command::Close(..)) | Step::Deliver(_) => {}
                 Step::Wait(wait) => return Ok(Pause::Wait(wait)),
                 Step::Done(outcome) => return Ok(Pause::Over(Box::new(outcome))),
@@ -227,8 +229,13 @@ impl<'a> Play<'a> {
 
 impl<'a> World<'a> {
     fn of(trace: &'a Trace) -> Self {
-        let mut world =
-            Self { links: BTreeMap::new(), away: VecDeque::new(), caller: VecDeque::new(), refused: BTreeSet::new(), began: None };
+        let mut world = Self {
+            links: BTreeMap::new(),
+            away: VecDeque::new(),
+            caller: VecDeque::new(),
+            refused: BTreeSet::new(),
+            began: None,
+        };
         let mut closed = BTreeMap::new();
         let mut now = trace.header.began;
         for (_, recorded) in &trace.lines {

@@ -8,6 +8,7 @@ use steadfast::call::Request;
 use steadfast::config::Overrides;
 use steadfast::connect::Proxies;
 use steadfast::outcome::Outcome;
+use steadfast::retry::RetryBudgetSettings;
 use steadfast_tls::TlsConfig;
 
 /// No wait of these tests is meant to take so long
@@ -19,6 +20,7 @@ pub(crate) struct Setup {
     pub(crate) tls: Option<TlsConfig>,
     pub(crate) proxies: Proxies,
     pub(crate) unix_socket: Option<PathBuf>,
+    pub(crate) budget: Option<RetryBudgetSettings>,
 }
 
 /// Makes calls one after the other, all with one client
@@ -38,6 +40,9 @@ fn on_tokio(setup: &Setup, requests: Vec<Request>) -> Vec<Outcome> {
     if let Some(tls) = &setup.tls {
         client = client.with_tls(tls.clone());
     }
+    if let Some(budget) = setup.budget {
+        client = client.with_retry_budget(budget);
+    }
     #[cfg(unix)]
     if let Some(path) = &setup.unix_socket {
         client = client.with_unix_socket(path);
@@ -56,6 +61,9 @@ fn on_smol(setup: &Setup, requests: Vec<Request>) -> Vec<Outcome> {
     let mut client = steadfast_smol::Client::new().with_proxies(setup.proxies.clone());
     if let Some(tls) = &setup.tls {
         client = client.with_tls(tls.clone());
+    }
+    if let Some(budget) = setup.budget {
+        client = client.with_retry_budget(budget);
     }
     #[cfg(unix)]
     if let Some(path) = &setup.unix_socket {
@@ -83,6 +91,9 @@ fn on_blocking(setup: &Setup, requests: Vec<Request>) -> Vec<Outcome> {
     let mut client = steadfast_blocking::Client::new().with_proxies(setup.proxies.clone());
     if let Some(tls) = &setup.tls {
         client = client.with_tls(tls.clone());
+    }
+    if let Some(budget) = setup.budget {
+        client = client.with_retry_budget(budget);
     }
     #[cfg(unix)]
     if let Some(path) = &setup.unix_socket {

@@ -15,7 +15,8 @@ fn a_redirect_is_the_outcome_and_nobody_else_hears_of_the_call() {
     other.set_nonblocking(true).expect("non-blocking");
     let location = format!("http://{}/v1", other.local_addr().expect("an address"));
     for status in [301, 302, 303, 307, 308] {
-        let answer = format!("HTTP/1.1 {status} Elsewhere\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
+        let answer =
+            format!("HTTP/1.1 {status} Elsewhere\r\nlocation: {location}\r\ncontent-length: 0\r\n\r\n");
         for (name, calls) in CLIENTS {
             let answer = answer.clone();
             let server = Server::start(1, move |mut socket| {
@@ -24,7 +25,8 @@ fn a_redirect_is_the_outcome_and_nobody_else_hears_of_the_call() {
                 head
             });
             let url = format!("http://127.0.0.1:{}/v1", server.port());
-            let request = Request::post(&url).bearer("sk-secret").body("{}").build().expect("a valid request");
+            let request =
+                Request::post(&url).bearer("sk-secret").body("{}").build().expect("a valid request");
             let outcome = calls(&Setup::default(), vec![request]).remove(0);
             assert!(server.join()[0].contains("\r\nauthorization: Bearer sk-secret\r\n"));
             let error = outcome.result.as_ref().expect_err("a status");

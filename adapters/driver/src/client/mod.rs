@@ -31,8 +31,8 @@ use steadfast::config::{ConfigError, EffectiveConfig, Overrides, RequestConfig};
 use steadfast::connect::{Proxies, TcpSettings};
 use steadfast::machine::{FailureKind, IoFailure, Stage};
 use steadfast::outcome::Outcome;
-use steadfast::retry::RetryBudgetSettings;
 use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
+use steadfast::retry::RetryBudgetSettings;
 use steadfast::trace::Recorder;
 use steadfast_tls::TlsConfig;
 
@@ -216,7 +216,10 @@ impl<N: Network> Client<N> {
         if let Some(recorder) = recorder {
             call.record(recorder).expect("the call has not begun");
         }
-        CallStream::new(call, Calls::new(self.connector.clone(), self.connections.clone(), self.budget.clone(), origin))
+        CallStream::new(
+            call,
+            Calls::new(self.connector.clone(), self.connections.clone(), self.budget.clone(), origin),
+        )
     }
 
     /// With connections of its own: those that were opened in another way are not to be used in this

@@ -14,6 +14,7 @@ mod wire;
 
 mod backpressure;
 mod bounds;
+mod budget;
 mod cancel;
 mod chaos;
 mod connect;
