@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Instant as Clock, SystemTime, UNIX_EPOCH};
 
-use steadfast::call::{Call, Env, Request};
+use steadfast::call::{Call, Env, Observer, Request};
 use steadfast::config::{ConfigError, EffectiveConfig, Overrides, RequestConfig};
 use steadfast::connect::{Proxies, ProxiesError, Route, TcpSettings};
 use steadfast::machine::{FailureKind, IoFailure, Stage};
@@ -29,10 +29,14 @@ pub struct Client {
     overrides: Overrides,
     shared: Arc<Shared>,
     recorders: Option<Recorders>,
+    observers: Vec<Observers>,
 }
 
 /// What records the calls of a client
 type Recorders = Arc<dyn Fn(&Request) -> Option<Recorder> + Send + Sync>;
+
+/// What observes the calls of a client
+type Observers = Arc<dyn Fn(&Request) -> Option<Box<dyn Observer>> + Send + Sync>;
 
 /// What the calls of a client have in common
 #[derive(Clone)]
@@ -66,7 +70,7 @@ impl Client {
             budget: None,
             unix_socket: None,
         };
-        Self { overrides: Overrides::new(), shared: Arc::new(shared), recorders: None }
+        Self { overrides: Overrides::new(), shared: Arc::new(shared), recorders: None, observers: Vec::new() }
     }
 
     /// The same client with these overrides for each of its calls, merged over those it had
@@ -134,6 +138,18 @@ impl Client {
         self
     }
 
+    /// The same client, which also shows each of its calls to the observer that `observers` gives for it
+    ///
+    /// An observer is told every step of its call as it happens, see [`Observer`]. What was given here
+    /// before stays: a call may have several.
+    pub fn with_observers(
+        mut self,
+        observers: impl Fn(&Request) -> Option<Box<dyn Observer>> + Send + Sync + 'static,
+    ) -> Self {
+        self.observers.push(Arc::new(observers));
+        self
+    }
+
     /// What is in force here and now for a call of this client whose request says nothing else
     pub fn config(&self) -> EffectiveConfig {
         RequestConfig::current()
@@ -171,6 +187,7 @@ impl Client {
             seed: RandomState::new().hash_one(0),
             unix_at_origin: since_epoch.saturating_sub(now.since_origin()),
         };
+        let observers: Vec<_> = self.observers.iter().filter_map(|observer| observer(&request)).collect();
         let request = match self.shared.proxies.as_ref().map(|proxies| proxies.route(request.origin())) {
             Ok(Route::Forward(proxy)) if self.shared.unix_socket.is_none() => request.forwarded_by(proxy),
             Ok(Route::Direct | Route::Forward(_) | Route::Tunnel(_)) | Err(_) => request,
@@ -178,6 +195,9 @@ impl Client {
         let mut call = Call::new(request, config, env, now);
         if self.shared.with_budget(|budget| budget.deposit(now)).is_some() {
             call.ask_before_retries().expect("the call has not begun");
+        }
+        for observer in observers {
+            call.observe_boxed(observer).expect("the call has not begun");
         }
         if let Some(recorder) = recorder {
             call.record(recorder).expect("the call has not begun");

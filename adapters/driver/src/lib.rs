@@ -13,11 +13,13 @@
 //! | `tunnel` | [`Tunnelling`], [`Through`]: a tunnel through a proxy, and the socket behind it |
 //! | `resting` | [`Resting`]: a connection between two exchanges |
 //! | `client` | [`Client`]: makes calls over TCP and Unix sockets, on any runtime that is a [`Network`] |
+//! | `chat` | [`Chat`], [`ToolLoop`]: turns of conversations, and the tools that models call |
 //! | `calling` | [`CallStream`]: a call as a stream of pieces and an outcome, for its consumer |
 //! | `tcp` | [`set_up()`]: what is asked of the operating system for a TCP connection |
 //! | `scratch` | the read buffers that all calls on a thread share |
 
 mod calling;
+mod chat;
 mod client;
 mod connection;
 mod driver;
@@ -28,6 +30,10 @@ mod tcp;
 mod tunnel;
 
 pub use calling::CallStream;
+pub use chat::{
+    Chat, LoopEnd, Tool, ToolEnd, ToolError, ToolEvent, ToolFuture, ToolLoop, ToolRecord, ToolReport,
+    ToolRun, tool,
+};
 pub use client::{
     Calls, Client, Connecting, MAX_LOOK_UPS, Network, Resolve, Resolving, Timer, Turn, look_up,
 };

@@ -8,6 +8,7 @@ use super::attempt::{Attempt, AttemptPhase, Transport};
 use super::clocks::stream_of;
 use super::credentials::Credentials;
 use super::event::{AttemptId, CloseMode};
+use super::observer::Observation;
 use super::request::Retries;
 use super::{Call, Inner, Pause};
 use crate::content::ContentError;
@@ -26,6 +27,9 @@ use crate::retry::retry_after;
 impl Call {
     /// The attempt failed: retries it where the rules allow, or ends the call
     pub(super) fn fail(&mut self, kind: ErrorKind) {
+        if let ErrorKind::Timeout(timeout) = &kind {
+            self.observers.tell(self.now, Observation::Breached(timeout));
+        }
         if self.has_terminal_state()
             && let Some(note) = teardown_noise(&kind)
         {
@@ -57,6 +61,8 @@ impl Call {
         match self.pause(&kind, &headers, retry_after) {
             Some(pause) => {
                 self.retry = self.asks_before_retries.then_some(self.last_id);
+                let (attempt, failure) = (self.attempts_made, &kind);
+                self.observers.tell(self.now, Observation::Pausing { attempt, pause, failure, retry_after });
                 self.inner = Inner::Pausing(Pause {
                     began: self.now,
                     until: self.now + pause,
@@ -286,7 +292,9 @@ impl Call {
                     let unix_now = self.unix_at_origin + head_at.since_origin();
                     self.response = Some(Box::new(Response::new(record.number, head_at, head, unix_now)));
                 }
-                self.timeline.attempt(AttemptRecord { ended: self.now, reason, ..record });
+                let record = AttemptRecord { ended: self.now, reason, ..record };
+                self.observers.tell(self.now, Observation::AttemptEnded(&record));
+                self.timeline.attempt(record);
                 head
             }
             Inner::Pausing(pause) => {
@@ -298,13 +306,15 @@ impl Call {
     }
 
     fn pause_span(&mut self, pause: &Pause, reason: Reason) {
-        self.timeline.span(Span {
+        let span = Span {
             attempt: self.attempts_made,
             kind: SpanKind::Backoff,
             began: pause.began,
             ended: self.now,
             reason,
-        });
+        };
+        self.observers.tell(self.now, Observation::PhaseEnded(&span));
+        self.timeline.span(span);
     }
 
     fn finish_well(&mut self, ending: Ending, head: Option<ResponseHead>, body: Vec<u8>) {
@@ -332,7 +342,9 @@ impl Call {
         timeline.ended = self.now;
         self.retry = None;
         self.item_out = false;
-        self.inner = Inner::Ending(Box::new(Outcome { result, timeline, response: self.response.take() }));
+        let outcome = Box::new(Outcome { result, timeline, response: self.response.take() });
+        self.observers.tell(self.now, Observation::Over(&outcome));
+        self.inner = Inner::Ending(outcome);
     }
 
     /// Blanks the call's credentials wherever the peer's words are quoted (rule END-5)
