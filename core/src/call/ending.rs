@@ -132,17 +132,14 @@ impl Call {
 
     /// The retry budget has nothing left for the retry that is planned after this attempt (rule RTY-9)
     pub(super) fn retry_refused(&mut self, id: AttemptId) {
-        match std::mem::replace(&mut self.inner, Inner::Idle) {
-            Inner::Pausing(pause) if id == self.last_id => {
-                self.pause_span(&pause, Reason::RetryBudget);
-                self.timeline.note(Note::RetryBudgetUsedUp);
-                self.finish_with(*pause.failure, pause.retry_after);
-            }
-            inner => {
-                self.inner = inner;
-                self.timeline.stale_events = self.timeline.stale_events.saturating_add(1);
-            }
+        if !matches!(self.inner, Inner::Pausing(_)) || id != self.last_id {
+            self.timeline.stale_events = self.timeline.stale_events.saturating_add(1);
+            return;
         }
+        let Inner::Pausing(pause) = std::mem::replace(&mut self.inner, Inner::Idle) else { return };
+        self.pause_span(&pause, Reason::RetryBudget);
+        self.timeline.note(Note::RetryBudgetUsedUp);
+        self.finish_with(*pause.failure, pause.retry_after);
     }
 
     /// The pause is over: the next attempt, unless a late driver has left no time for one
