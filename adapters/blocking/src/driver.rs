@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use steadfast::call::{AttemptId, Call, Command, Item, Origin, Timer};
+use steadfast::call::{AttemptId, Call, Command, Fact, Item, Origin, Timer};
 use steadfast::machine::{Drain, Event, Interest, IoFailure, Machine, Step, Wait};
 use steadfast::outcome::Outcome;
 use steadfast::time::Instant;
 
 use crate::client::Shared;
-use crate::connection::{Came, Connection, READ_BYTES};
+use crate::connection::{Came, Connection};
+use crate::input::Input;
 use crate::opening::{Opened, Opening};
 use crate::sleeper::{Bell, Sleeper};
-use crate::supplier::Supplier;
 
 /// Drives one call, on the thread of its consumer
 pub(crate) struct Driver {
@@ -21,12 +21,13 @@ pub(crate) struct Driver {
     sleeper: Sleeper,
     /// The connection of the attempt under way; a call has one at a time
     link: Option<(AttemptId, Link)>,
-    buffer: Box<[u8]>,
-    supplier: Supplier,
+    input: Input,
     /// The timer that is due and for whose sake the socket has been looked at
     looked: Option<Timer>,
     /// The machine knows that the caller gave up
     is_cancelled: bool,
+    /// The retry that the budget refuses, which is still to be told
+    refused: Option<AttemptId>,
 }
 
 enum Link {
@@ -58,12 +59,12 @@ impl Driver {
             origin: call.request().origin().clone(),
             call,
             shared,
-            supplier: Supplier::new(sleeper.bell()),
+            input: Input::new(sleeper.bell()),
             sleeper,
             link: None,
-            buffer: vec![0; READ_BYTES].into_boxed_slice(),
             looked: None,
             is_cancelled: false,
+            refused: None,
         }
     }
 
@@ -81,7 +82,7 @@ impl Driver {
 
     /// Goes on until the call delivers, which `take` turns into an owned value, or is done
     pub(crate) fn next<T>(&mut self, take: &mut impl FnMut(Item<'_>) -> T) -> Output<T> {
-        let Self { call, shared, origin, sleeper, link, buffer, supplier, looked, is_cancelled } = self;
+        let Self { call, shared, origin, sleeper, link, input, looked, is_cancelled, refused } = self;
         // A caller's cancel goes before everything, also before what is left of the last bytes.
         let mut drain = if is_cancel_due(sleeper, is_cancelled) {
             call.handle(shared.now(), Event::Cancel).expect(KEPT)
@@ -89,7 +90,7 @@ impl Driver {
             call.drain()
         };
         loop {
-            let wait = match run(drain, shared, origin, sleeper, link, take) {
+            let wait = match run(drain, shared, origin, sleeper, link, refused, take) {
                 Stop::Output(output) => return output,
                 Stop::Wait(wait) => wait,
             };
@@ -97,6 +98,8 @@ impl Driver {
             let due = wait.deadline.filter(|(at, _)| *at <= now).map(|(_, timer)| timer);
             let event = if is_cancel_due(sleeper, is_cancelled) {
                 Event::Cancel
+            } else if let Some(id) = refused.take() {
+                Event::Fact(Fact::RetryRefused(id))
             } else if wait.taken {
                 // Whoever asks is the consumer, so it is back.
                 Event::Taken
@@ -106,12 +109,7 @@ impl Driver {
                 Event::Elapsed
             } else {
                 *looked = due;
-                let came = if let Some(event) = look(call, link, wait.io, now, buffer) {
-                    Some(event)
-                } else {
-                    supplier.next(call, wait.io, buffer)
-                };
-                match came {
+                match look(call, link, wait.io, now, input) {
                     Some(event) => event,
                     // Arrived beats expired, and nothing has arrived.
                     None if due.is_some() => {
@@ -150,6 +148,7 @@ fn run<T>(
     origin: &Origin,
     sleeper: &mut Sleeper,
     link: &mut Option<(AttemptId, Link)>,
+    refused: &mut Option<AttemptId>,
     take: &mut impl FnMut(Item<'_>) -> T,
 ) -> Stop<T> {
     loop {
@@ -160,6 +159,10 @@ fn run<T>(
                 });
                 let opening = opening.map_or_else(Link::Failed, |opening| Link::Opening(Box::new(opening)));
                 *link = Some((id, opening));
+            }
+            Step::Do(Command::Retry(id)) => {
+                let is_refused = shared.with_budget(|budget| !budget.withdraw(shared.now())) == Some(true);
+                *refused = is_refused.then_some(id);
             }
             // Without a pool, what could be kept is closed too.
             Step::Do(Command::Close(..)) => {
@@ -180,10 +183,10 @@ fn look<'b>(
     link: &mut Option<(AttemptId, Link)>,
     interest: Option<Interest<AttemptId>>,
     now: Instant,
-    buffer: &'b mut [u8],
+    input: &'b mut Input,
 ) -> Option<Event<'b, Call>> {
-    if let Some((id, Link::Open(connection))) = link {
-        return exchange(call, *id, connection, interest?, buffer);
+    if let Some((_, Link::Open(connection))) = link {
+        return exchange(call, connection, interest?, input);
     }
     let (id, opening) = match link.take()? {
         (id, Link::Opening(opening)) => (id, opening),
@@ -205,17 +208,17 @@ fn look<'b>(
 
 /// Reads and writes what is wanted and can be
 ///
-/// Reading comes first: an answer to a request that is still going out must be seen.
+/// Reading comes first: an answer to a request that is still going out must be seen. What is read of the
+/// request comes last, once what was read before is written.
 fn exchange<'b>(
     call: &Call,
-    id: AttemptId,
     connection: &mut Connection,
-    Interest { read, write, .. }: Interest<AttemptId>,
-    buffer: &'b mut [u8],
+    Interest { link: id, read, write, supply }: Interest<AttemptId>,
+    input: &'b mut Input,
 ) -> Option<Event<'b, Call>> {
-    if read && let Some(came) = connection.read(buffer) {
+    if read && let Some(came) = connection.read(&mut input.buffer) {
         return Some(match came {
-            Ok(Came::Bytes(read)) => Event::Received(id, &buffer[..read]),
+            Ok(Came::Bytes(read)) => Event::Received(id, &input.buffer[..read]),
             Ok(Came::End(ended)) => Event::Eof(id, ended),
             Err(failure) => Event::Failed(id, failure),
         });
@@ -224,13 +227,14 @@ fn exchange<'b>(
         let sent = connection.write(call.outgoing(id))?;
         return Some(sent.map_or_else(|failure| Event::Failed(id, failure), |sent| Event::Sent(id, sent)));
     }
-    connection.flush().err().map(|failure| Event::Failed(id, failure))
+    match connection.flush() {
+        Ok(()) => input.of_request(call, id, supply),
+        Err(failure) => Some(Event::Failed(id, failure)),
+    }
 }
 
 /// When a connection that is being opened wants to go on by itself
 fn opening_due(link: &Option<(AttemptId, Link)>) -> Option<Instant> {
-    match link {
-        Some((_, Link::Opening(opening))) => opening.due(),
-        Some((_, Link::Open(_) | Link::Failed(_))) | None => None,
-    }
+    let Some((_, Link::Opening(opening))) = link else { return None };
+    opening.due()
 }

@@ -35,9 +35,10 @@
 //! | `driver` | the loop: what the machine asks for, done; what happened, told |
 //! | `sleeper` | the one wait: for a socket, a thread, a canceller, or a point in time |
 //! | `connection` | a socket, plain or under TLS |
+//! | `socket` | a socket: TCP, or on Unix a local one |
 //! | `opening` | name look-up, TCP, proxies and TLS, step by step |
 //! | `look_up` | names to addresses, on a bounded number of threads |
-//! | `supplier` | the body of a request that is read as it goes out |
+//! | `input` | what a call reads: of its connection, and of a body that is read as it goes out |
 //! | `reader` | [`reader()`]: readers that may wait, as bodies of requests |
 //! | `client` | [`Client`]: configuration, trust, and the two ways to make a call |
 //! | `stream` | [`Stream`]: a call as its consumer sees it |
@@ -48,13 +49,14 @@ mod chat;
 mod client;
 mod connection;
 mod driver;
+mod input;
 mod look_up;
 mod opening;
 mod reader;
 mod sleeper;
+mod socket;
 mod spawn;
 mod stream;
-mod supplier;
 
 pub use chat::Chat;
 pub use client::Client;
@@ -72,12 +74,13 @@ pub use steadfast::chat::{Amount, Conversation, Cost, Format, Price, Prices};
 pub use steadfast::config::{
     ConfigError, EffectiveConfig, Field, Origin, Overrides, RequestConfig, Scope, Source,
 };
-pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError};
+pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError, TcpSettings};
 pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{
     Billing, CallError, Completion, Delta, Ending, ErrorKind, Outcome, Phase, ProtocolError, ProviderError,
-    StatusError, Timeline, Timeout, Turn,
+    RateLimit, RateLimits, Response, StatusError, Timeline, Timeout, Turn,
 };
+pub use steadfast::retry::RetryBudgetSettings;
 pub use steadfast::time::Bound;
 pub use steadfast::trace::{Bodies, Recorder, Recording};
 pub use steadfast::verb;

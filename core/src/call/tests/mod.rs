@@ -16,11 +16,13 @@ mod wire;
 mod attempt_headers;
 mod backpressure;
 mod bounds;
+mod budget;
 mod cancel;
 mod chaos;
 mod connect;
 mod drops;
 mod facts;
+mod heads;
 mod misuse;
 mod observers;
 #[cfg(feature = "planted-faults")]

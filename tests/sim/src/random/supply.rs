@@ -48,8 +48,13 @@ impl World {
         is_due.then_some(Next { link: io.link, wanted: io.supply as u32 })
     }
 
+    /// When something comes next by itself, from the server or of the body
+    pub(super) fn next_at(&self, driver: &Driver<'_>, reads: bool) -> Option<Instant> {
+        [self.server.next_at(reads), self.supply_at(driver)].into_iter().flatten().min()
+    }
+
     /// When the body has more, if it is asked for
-    pub(super) fn supply_at(&self, driver: &Driver<'_>) -> Option<Instant> {
+    fn supply_at(&self, driver: &Driver<'_>) -> Option<Instant> {
         let streamed = driver.streamed()?;
         self.watch.truth.asked_since.map(|since| since + streamed.pause)
     }

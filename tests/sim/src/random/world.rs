@@ -222,9 +222,7 @@ impl World {
                 self.elapsed(driver, call, due)?
             } else {
                 let reads = wait.io.is_some_and(|io| io.read);
-                let arrives =
-                    [self.server.next_at(reads), self.supply_at(driver)].into_iter().flatten().min();
-                let next = [wait.deadline.map(|(at, _)| at), arrives, driver.cancel_at()];
+                let next = [wait.deadline.map(|(at, _)| at), self.next_at(driver, reads), driver.cancel_at()];
                 if next.iter().all(Option::is_none) {
                     // Without bounds, and with a peer that is mute, a call waits for ever, as it was told to.
                     driver.cancelled = true;
@@ -297,7 +295,7 @@ impl World {
                 truth.not_connected(failure.stage);
                 truth.hopeless = matches!(
                     failure.kind,
-                    FailureKind::Certificate | FailureKind::Proxy(ProxyRefusal::Status(403))
+                    FailureKind::Certificate(_) | FailureKind::Proxy(ProxyRefusal::Status(403))
                 );
                 Event::Failed(id, failure)
             }
@@ -501,6 +499,7 @@ impl World {
                             let instance = self.server.next_instance();
                             self.watch.connects(*id, &driver.plan.exchanges[exchange], instance)?;
                         }
+                        Command::Retry(_) => {}
                         Command::Close(id, mode) => self.watch.closes(*id, mode, wire, whole)?,
                     }
                     self.commands.push(command);
@@ -575,6 +574,7 @@ impl World {
                 Command::Connect(id) => {
                     server.connect(id, driver.now, driver.plan, driver.number, coverage);
                 }
+                Command::Retry(_) => {}
                 Command::Close(id, mode) => {
                     driver.closed = Some(id);
                     let is_clean = server.close(driver.now, mode, watch.fed_at_close, coverage);
