@@ -11,6 +11,7 @@ use steadfast::outcome::{Outcome, Turn};
 use steadfast::time::Instant;
 use steadfast::trace::Recording;
 
+use crate::canceller::Canceller;
 use crate::driver::{Driver, Output, Runtime};
 
 /// A call under way: a [`Stream`] of pieces, and an [`Outcome`] at the end
@@ -23,12 +24,14 @@ use crate::driver::{Driver, Output, Runtime};
 pub struct CallStream<R: Runtime<Call>> {
     driver: Driver<Call, R>,
     outcome: Option<Outcome>,
+    /// None until somebody asks for one, and once it was obeyed
+    canceller: Option<Canceller>,
 }
 
 impl<R: Runtime<Call>> CallStream<R> {
     /// A call that has begun
     pub fn new(call: Call, runtime: R) -> Self {
-        Self { driver: Driver::new(call, runtime), outcome: None }
+        Self { driver: Driver::new(call, runtime), outcome: None, canceller: None }
     }
 
     /// The next piece; `None` once the call is over
@@ -45,6 +48,11 @@ impl<R: Runtime<Call>> CallStream<R> {
     pub async fn outcome(mut self) -> Outcome {
         while self.next_with(|_| ()).await.is_some() {}
         self.outcome.expect("a call that is over has an outcome")
+    }
+
+    /// A handle by which another task or thread can give the call up
+    pub fn canceller(&mut self) -> Canceller {
+        self.canceller.get_or_insert_default().clone()
     }
 
     /// Gives up: the outcome is there at the next poll, and says so
@@ -86,6 +94,10 @@ impl<R: Runtime<Call>> CallStream<R> {
     ) -> Poll<Option<T>> {
         if self.outcome.is_some() {
             return Poll::Ready(None);
+        }
+        if self.canceller.as_ref().is_some_and(|canceller| canceller.poll(cx)) {
+            self.canceller = None;
+            self.driver.cancel();
         }
         self.driver.poll(cx, take).map(|output| match output {
             Output::Item(item) => Some(item),

@@ -14,9 +14,11 @@
 //! | `resting` | [`Resting`]: a connection between two exchanges |
 //! | `client` | [`Client`]: makes calls over TCP, on any runtime that is a [`Network`] |
 //! | `calling` | [`CallStream`]: a call as a stream of pieces and an outcome, for its consumer |
+//! | `canceller` | [`Canceller`]: giving a call up from elsewhere |
 //! | `scratch` | the read buffers that all calls on a thread share |
 
 mod calling;
+mod canceller;
 mod client;
 mod connection;
 mod driver;
@@ -26,6 +28,7 @@ mod scratch;
 mod tunnel;
 
 pub use calling::CallStream;
+pub use canceller::Canceller;
 pub use client::{
     Calls, Client, Connecting, MAX_LOOK_UPS, Network, Resolve, Resolving, Timer, Turn, look_up,
 };
