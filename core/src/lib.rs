@@ -9,6 +9,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`machine`] | the one shape of every machine: events in, steps out |
+//! | [`verb`] | what the providers offer, as requests: method, path, dialect and retries of each |
 //! | [`call`] | the call machine: attempts, timers, delivery, finalisation; its states and ties |
 //! | [`connect`] | which addresses to try and when, which proxy, and its handshake |
 //! | [`config`] | one configuration, and the four channels that set it |
@@ -125,6 +126,7 @@ pub mod framing;
 pub mod http1;
 pub mod machine;
 pub mod outcome;
+mod percent;
 #[cfg(feature = "planted-faults")]
 pub mod planted;
 #[doc = include_str!("policies.md")]
@@ -135,3 +137,4 @@ pub mod porting {}
 pub mod retry;
 pub mod time;
 pub mod trace;
+pub mod verb;

@@ -67,5 +67,6 @@ pub use steadfast::outcome::{
 };
 pub use steadfast::time::Bound;
 pub use steadfast::trace::{Bodies, Recorder, Recording};
+pub use steadfast::verb;
 pub use steadfast_tls::{TlsConfig, TlsConfigError};
 pub use stream::{Canceller, Stream};

@@ -6,6 +6,7 @@ use http::header::{self, HeaderName};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue};
 
+use crate::percent;
 use crate::trace::placeholder;
 
 /// Whether a header field of that name carries a credential
@@ -170,17 +171,9 @@ fn spellings(secret: &str) -> [String; 3] {
     [secret.to_owned(), secret.replace('/', "\\/"), percent_encoded(secret)]
 }
 
-/// All but the unreserved characters (RFC 3986, 2.3) in their percent-encoding
 fn percent_encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                encoded.push(char::from(byte))
-            }
-            _ => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
+    percent::encode(text, &mut encoded);
     encoded
 }
 

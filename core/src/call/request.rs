@@ -14,6 +14,7 @@ use crate::config::{ConfigError, Overrides, RequestConfig};
 use crate::connect::Proxy;
 use crate::dialect::Dialect;
 use crate::http1::{self, RequestHead};
+use crate::percent;
 
 /// A request that can be sent, checked when it was built
 ///
@@ -228,6 +229,11 @@ impl RequestBuilder {
         Self { request, headers: HeaderMap::new() }
     }
 
+    /// One that was a mistake from the start
+    pub(crate) fn broken(error: RequestError) -> Self {
+        Self { request: Err(error), headers: HeaderMap::new() }
+    }
+
     fn change(
         mut self,
         change: impl FnOnce(&mut Request, &mut HeaderMap) -> Result<(), RequestError>,
@@ -259,9 +265,30 @@ impl RequestBuilder {
     pub fn bearer(self, key: &str) -> Self {
         let key = key.trim();
         if key.is_empty() {
-            return self.change(|_, _| Err(RequestError::HeaderValue { name: "authorization".to_owned() }));
+            return self.key(header::AUTHORIZATION.as_str(), key);
         }
         self.header(header::AUTHORIZATION.as_str(), &format!("Bearer {key}"))
+    }
+
+    /// A header field that carries a key, which is not empty
+    pub(crate) fn key(self, name: &str, key: &str) -> Self {
+        if key.trim().is_empty() {
+            return self.change(|_, _| Err(RequestError::HeaderValue { name: name.to_owned() }));
+        }
+        self.header(name, key)
+    }
+
+    /// One more parameter of the query, percent-encoded
+    pub fn query(self, name: &str, value: &str) -> Self {
+        self.change(|request, _| {
+            let mut target = request.target.to_string();
+            target.push(if target.contains('?') { '&' } else { '?' });
+            percent::encode(name, &mut target);
+            target.push('=');
+            percent::encode(value, &mut target);
+            request.target = target.try_into().map_err(|_| RequestError::Url("it is too long"))?;
+            Ok(())
+        })
     }
 
     /// One idempotency key for the call, the same on each attempt (rule RTY-7)
@@ -371,6 +398,27 @@ pub enum RequestError {
     /// A stream was asked for, but not what its events mean
     #[error("a stream needs a dialect: call dialect(…) as well")]
     StreamWithoutDialect,
+    /// A verb belongs to another provider's API
+    #[error("the verb {verb} is of the API {of}, and the service speaks {service}: use one of its own")]
+    OtherApi {
+        /// The verb's name
+        verb: &'static str,
+        /// The API that has it
+        of: &'static str,
+        /// The API of the service
+        service: &'static str,
+    },
+    /// There are not as many identifiers as the path of a verb has places
+    #[error("the path has {places} places for identifiers, and {given} are given")]
+    Ids {
+        /// Places in the path
+        places: usize,
+        /// Identifiers given
+        given: usize,
+    },
+    /// An identifier that would make the path another one
+    #[error("an identifier in a path is neither empty nor `.` nor `..`")]
+    Id,
     /// A header field or the target cannot be sent
     #[error(transparent)]
     Head(#[from] http1::RequestError),
