@@ -18,7 +18,7 @@ use recorder::{Recorded, Recorder};
 
 const KEY: &str = "sk-of-the-test";
 
-/// Verbs that no official SDK has a method for
+/// Verbs that the Python SDKs have no method for
 const NOT_IN_THE_SDKS: &[(&str, &str, &str)] = &[
     ("openai", "FIM", "it is Mistral's, in the form of the Chat API"),
     ("gemini", "EMBED", "they ask for many at once, also where there is one"),
@@ -52,10 +52,31 @@ const COMPARED: &[&str] = &[
 #[test]
 fn what_the_official_python_sdks_send() {
     let Some(python) = peer("sdks/python/bin/python") else { return };
-    let recorder = Recorder::start();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/sdks/verbs.py");
-    let ran = Command::new(python).arg("-W").arg("ignore").arg(script).arg(recorder.base_url()).output();
-    let ran = ran.expect("the script starts");
+    let covered = differ_nowhere(Command::new(python).args(["-W", "ignore", script]));
+    let missing: Vec<_> = rows()
+        .map(|(api, row)| (api.to_owned(), row.name.to_owned()))
+        .filter(|verb| !covered.contains(verb))
+        .filter(|(api, name)| !NOT_IN_THE_SDKS.iter().any(|known| (known.0, known.1) == (api, name)))
+        .collect();
+    assert_eq!(missing, [], "verbs that no SDK sent");
+    println!("sdks: {} verbs as the official Python SDKs send them", covered.len());
+}
+
+#[test]
+fn what_the_official_node_sdks_send() {
+    let Some(modules) = peer("sdks/node_modules") else { return };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/sdks/verbs.mjs");
+    let folder = modules.parent().expect("it is in a folder");
+    let covered = differ_nowhere(Command::new("node").arg(script).current_dir(folder));
+    assert!(covered.len() > 30, "{covered:?}");
+    println!("sdks: {} verbs as the official Node SDKs send them", covered.len());
+}
+
+/// Runs a script of SDKs, and holds ours against each verb that it sends; tells which those were
+fn differ_nowhere(script: &mut Command) -> BTreeSet<(String, String)> {
+    let recorder = Recorder::start();
+    let ran = script.arg(recorder.base_url()).output().expect("the script starts");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let theirs = recorder.take();
     let mut covered = BTreeSet::new();
@@ -70,13 +91,7 @@ fn what_the_official_python_sdks_send() {
         }
     }
     assert_eq!(differences, Vec::<String>::new());
-    let missing: Vec<_> = rows()
-        .map(|(api, row)| (api.to_owned(), row.name.to_owned()))
-        .filter(|verb| !covered.contains(verb))
-        .filter(|(api, name)| !NOT_IN_THE_SDKS.iter().any(|known| (known.0, known.1) == (api, name)))
-        .collect();
-    assert_eq!(missing, [], "verbs that no SDK sent");
-    println!("sdks: {} verbs as the official Python SDKs send them", covered.len());
+    covered
 }
 
 /// A verb that was announced to the recorder
