@@ -23,6 +23,7 @@ mod misuse;
 #[cfg(feature = "planted-faults")]
 mod planted;
 mod proxy;
+mod raw;
 mod refused;
 mod retries;
 mod reuse;
