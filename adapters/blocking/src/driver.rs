@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use steadfast::call::{AttemptId, Call, Command, Item, Origin, Timer};
+use steadfast::call::{AttemptId, Call, Command, Fact, Item, Origin, Timer};
 use steadfast::machine::{Drain, Event, Interest, IoFailure, Machine, Step, Wait};
 use steadfast::outcome::Outcome;
 use steadfast::time::Instant;
@@ -65,6 +65,11 @@ impl Driver {
 
     pub(crate) fn call(&self) -> &Call {
         &self.call
+    }
+
+    /// Tells the call a fact of its caller's; what follows comes when something is next asked
+    pub(crate) fn tell_fact(&mut self, fact: Fact<'_>) {
+        drop(self.call.handle(self.shared.now(), Event::Fact(fact)).expect(KEPT));
     }
 
     pub(crate) fn bell(&self) -> &Arc<Bell> {

@@ -39,10 +39,12 @@
 //! | `look_up` | names to addresses, on a bounded number of threads |
 //! | `client` | [`Client`]: configuration, trust, and the two ways to make a call |
 //! | `stream` | [`Stream`]: a call as its consumer sees it |
+//! | `download` | [`download`]: a body written away as it comes |
 //! | `spawn` | threads in the scope around whoever spawns them |
 
 mod client;
 mod connection;
+mod download;
 mod driver;
 mod look_up;
 mod opening;
@@ -51,6 +53,7 @@ mod spawn;
 mod stream;
 
 pub use client::Client;
+pub use download::download;
 pub use look_up::MAX_LOOK_UPS;
 pub use spawn::spawn;
 /// The pure core, whole
@@ -62,8 +65,8 @@ pub use steadfast::config::{
 pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError};
 pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{
-    Billing, CallError, Completion, Delta, Ending, ErrorKind, Outcome, Phase, ProtocolError, ProviderError,
-    StatusError, Timeline, Timeout, Turn,
+    Billing, CallError, Completion, Delta, Download, Ending, ErrorKind, Outcome, Phase, ProtocolError,
+    ProviderError, StatusError, Timeline, Timeout, Turn,
 };
 pub use steadfast::time::Bound;
 pub use steadfast::trace::{Bodies, Recorder, Recording};

@@ -6,7 +6,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use steadfast::call::{Call, Item, Piece, Progress};
+use http::{HeaderMap, StatusCode};
+use steadfast::call::{Call, Fact, Item, Piece, Progress};
 use steadfast::outcome::{Outcome, Turn};
 use steadfast::time::Instant;
 use steadfast::trace::Recording;
@@ -60,6 +61,23 @@ impl<R: Runtime<Call>> CallStream<R> {
         if self.outcome.is_none() {
             self.driver.cancel();
         }
+    }
+
+    /// The consumer failed, with these words: the call ends with them at the next poll, unless it is over
+    ///
+    /// As [`ErrorKind::Consumer`](steadfast::outcome::ErrorKind::Consumer): not tried again, and no success
+    /// either where the answer was whole already (rule STR-4).
+    pub fn consumer_failed(&mut self, message: &str) {
+        if self.outcome.is_none() {
+            self.driver.tell_fact(Fact::ConsumerFailed(message));
+        }
+    }
+
+    /// Status and header fields of the response that is being read, once its head is whole
+    ///
+    /// Of a call that is over, its outcome has them.
+    pub fn response(&self) -> Option<(StatusCode, &HeaderMap)> {
+        self.driver.machine().response()
     }
 
     /// The answer as far as it came

@@ -29,6 +29,7 @@
 //!
 //! | file | what is in it |
 //! |---|---|
+//! | `download` | [`download`]: a body written away as it comes |
 //! | `network` | [`Smol`]: smol as the shared client wants it |
 //! | `timer` | a timer of smol |
 //! | `socket` | a TCP connection of smol |
@@ -37,12 +38,14 @@
 //!
 //! The client itself is in [`steadfast_driver`], for it is the same on every runtime.
 
+mod download;
 mod network;
 mod resolver;
 mod socket;
 mod spawn;
 mod timer;
 
+pub use download::download;
 pub use network::Smol;
 pub use socket::TcpSocket;
 pub use spawn::{spawn, spawn_on, unblock};
@@ -65,8 +68,8 @@ pub use steadfast::config::{
 pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError};
 pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{
-    Billing, CallError, Completion, Delta, Ending, ErrorKind, Outcome, Phase, ProtocolError, ProviderError,
-    StatusError, Timeline, Timeout, Turn,
+    Billing, CallError, Completion, Delta, Download, Ending, ErrorKind, Outcome, Phase, ProtocolError,
+    ProviderError, StatusError, Timeline, Timeout, Turn,
 };
 pub use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
 pub use steadfast::time::Bound;

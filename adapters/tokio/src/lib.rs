@@ -28,6 +28,7 @@
 //!
 //! | file | what is in it |
 //! |---|---|
+//! | `download` | [`download`]: a body written away as it comes |
 //! | `network` | [`Tokio`]: tokio as the shared client wants it |
 //! | `timer` | a timer of tokio |
 //! | `socket` | a TCP connection of tokio |
@@ -36,12 +37,14 @@
 //!
 //! The client itself is in [`steadfast_driver`], for it is the same on every runtime.
 
+mod download;
 mod network;
 mod resolver;
 mod socket;
 mod spawn;
 mod timer;
 
+pub use download::download;
 pub use network::Tokio;
 pub use socket::TcpSocket;
 pub use spawn::{spawn, spawn_blocking};
@@ -63,8 +66,8 @@ pub use steadfast::config::{
 pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError};
 pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{
-    Billing, CallError, Completion, Delta, Ending, ErrorKind, Outcome, Phase, ProtocolError, ProviderError,
-    StatusError, Timeline, Timeout, Turn,
+    Billing, CallError, Completion, Delta, Download, Ending, ErrorKind, Outcome, Phase, ProtocolError,
+    ProviderError, StatusError, Timeline, Timeout, Turn,
 };
 pub use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
 pub use steadfast::time::Bound;
