@@ -105,7 +105,13 @@ impl<R: Runtime<Call>> CallStream<R> {
         self.driver.runtime().now()
     }
 
-    fn poll_with<T>(
+    /// The outcome, once the call is over; it is given away
+    #[cfg(feature = "tower")]
+    pub(crate) fn take_outcome(&mut self) -> Option<Outcome> {
+        self.outcome.take()
+    }
+
+    pub(crate) fn poll_with<T>(
         &mut self,
         cx: &mut Context<'_>,
         take: &mut impl FnMut(Item<'_>) -> T,

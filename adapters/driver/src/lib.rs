@@ -15,6 +15,7 @@
 //! | `client` | [`Client`]: makes calls over TCP, on any runtime that is a [`Network`] |
 //! | `calling` | [`CallStream`]: a call as a stream of pieces and an outcome, for its consumer |
 //! | `canceller` | [`Canceller`]: giving a call up from elsewhere |
+//! | `service` | a client as a tower service; feature `tower` |
 //! | `scratch` | the read buffers that all calls on a thread share |
 
 mod calling;
@@ -25,6 +26,8 @@ mod driver;
 mod handshake;
 mod resting;
 mod scratch;
+#[cfg(feature = "tower")]
+mod service;
 mod tunnel;
 
 pub use calling::CallStream;
@@ -37,6 +40,8 @@ pub use driver::{Action, Driver, MAX_ROUNDS_PER_POLL, Opening, Output, Release, 
 pub use handshake::Handshake;
 pub use resting::{Found, Resting};
 pub use scratch::SCRATCH_BYTES;
+#[cfg(feature = "tower")]
+pub use service::{CallOutcome, ResponseBody, ServiceError};
 pub use steadfast::call::Piece;
 pub use steadfast::machine::io_failure;
 pub use tunnel::{Through, Tunnelling};

@@ -75,5 +75,7 @@ pub use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics
 pub use steadfast::time::Bound;
 pub use steadfast::trace::{Bodies, Recorder, Recording};
 pub use steadfast::verb;
+#[cfg(feature = "tower")]
+pub use steadfast_driver::{CallOutcome, ResponseBody, ServiceError};
 pub use steadfast_driver::{Calls, Canceller, MAX_LOOK_UPS, Piece, Resolve, Resolving};
 pub use steadfast_tls::{TlsConfig, TlsConfigError};
