@@ -260,6 +260,10 @@ impl Call {
         if id > self.last_id || id == AttemptId::NONE {
             return Err(Misuse::UnknownLink);
         }
+        let is_late = !matches!(&self.inner, Inner::Attempting(attempt) if attempt.id == id);
+        if is_late && planted!(LateEventRefused) {
+            return Err(Misuse::UnknownLink);
+        }
         match &mut self.inner {
             Inner::Attempting(attempt) if attempt.id == id => Ok(Some(attempt)),
             Inner::Idle | Inner::Attempting(_) | Inner::Pausing(_) | Inner::Ending(_) | Inner::Over => {
@@ -370,7 +374,9 @@ impl Call {
         if let AttemptPhase::Stream(stream) = &mut attempt.phase
             && !bytes.is_empty()
         {
-            attempt.record.largest_gap = attempt.record.largest_gap.max(stream.gap(now));
+            let before =
+                if planted!(LastGapForLargest) { Duration::ZERO } else { attempt.record.largest_gap };
+            attempt.record.largest_gap = before.max(stream.gap(now));
             stream.quiet_since = now;
         }
         if are_facts {
