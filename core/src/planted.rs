@@ -108,6 +108,14 @@ faults! {
     KeptUnfinished "kept-unfinished";
     /// A connection with bytes after the message is kept: the next call reads them (rule POOL-1)
     KeptWithSurplus "kept-with-surplus";
+    /// A pause is drawn from an address in memory, not from the call's seed (invariant INV-9)
+    PauseDrawnFromAddress "pause-drawn-from-address";
+    /// An expiry that is reported at its very instant is taken for too early (the progress law)
+    ExpiryOnlyAfterDeadline "expiry-only-after-deadline";
+    /// The last gap of a stream is told as its largest (rule END-1)
+    LastGapForLargest "last-gap-for-largest";
+    /// What is told of a connection that was closed is refused as a driver's mistake (the contract)
+    LateEventRefused "late-event-refused";
 }
 
 /// Switches one fault on and any other off, or all off, for every machine of this process

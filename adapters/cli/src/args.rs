@@ -15,7 +15,7 @@ use steadfast::trace::Bodies;
 use crate::help::{
     CALL_EXAMPLES, CONFIG_EXAMPLES, DECODE_EXAMPLES, DEMO_EXAMPLES, GAPS_EXAMPLES, MOCK_EXAMPLES,
     REPLAY_EXAMPLES, SIM_EXAMPLES, call_long_help, config_long_help, decode_long_help, exit_codes,
-    gaps_long_help, replay_long_help,
+    gaps_long_help, replay_long_help, sim_long_help,
 };
 use crate::plant::{self, Plant};
 use crate::provider::Provider;
@@ -54,7 +54,7 @@ pub(crate) enum Command {
     #[command(after_help = MOCK_EXAMPLES, after_long_help = format!("{MOCK_EXAMPLES}\n{}", exit_codes()))]
     Mock(MockArgs),
     /// Play random calls against random servers in virtual time, and check what must always hold
-    #[command(after_help = SIM_EXAMPLES, after_long_help = format!("{SIM_EXAMPLES}\n{}", exit_codes()))]
+    #[command(after_help = SIM_EXAMPLES, after_long_help = sim_long_help())]
     Sim(SimArgs),
     /// Replay a recorded call, or see how it would have ended under another configuration
     #[command(after_help = REPLAY_EXAMPLES, after_long_help = replay_long_help())]
@@ -277,7 +277,7 @@ pub(crate) struct MockArgs {
 #[derive(Args, Debug)]
 pub(crate) struct SimArgs {
     /// How many runs to play, each of up to three calls
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) runs: u64,
 
     /// The seed of the first run; the others have the numbers after it
@@ -285,11 +285,11 @@ pub(crate) struct SimArgs {
     pub(crate) seed: u64,
 
     /// Play the run of this seed alone, and tell what happens in it
-    #[arg(long, value_name = "SEED", conflicts_with_all = ["runs", "seed", "tape", "digest", "json"])]
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["runs", "seed", "tape"])]
     pub(crate) replay: Option<u64>,
 
     /// Play the run of this tape alone, numbers with commas between, and tell what happens in it
-    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', conflicts_with_all = ["runs", "seed", "digest", "json"])]
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', conflicts_with_all = ["runs", "seed"])]
     pub(crate) tape: Vec<u32>,
 
     /// Print a digest of every step: the same on every platform

@@ -73,7 +73,7 @@ impl Exit {
         match self {
             Self::Completed => "completed",
             Self::Failed => {
-                "failed for another reason, as where stdout takes no more; in `demo`, a scenario did not agree; in `sim`, an invariant did not hold; in `gaps`, a gap was too long"
+                "failed for another reason, as where stdout takes no more; in `demo`, a scenario did not agree; in `sim`, an invariant did not hold or, of enough runs, none met some fault; in `gaps`, a gap was too long"
             }
             Self::Usage => {
                 "usage: the command line, the environment or a file cannot be used; in `gaps`, nothing could be measured"

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use steadfast::config::{Field, RequestConfig};
+use steadfast_sim::random::{Coverage, REPLAYED};
 
 use crate::exit::Exit;
 use crate::provider::PROFILES;
@@ -125,6 +126,7 @@ pub(crate) const SIM_EXAMPLES: &str = "\
 Examples:
   steadfast sim --runs 200000 --seed 1
   steadfast sim --replay 4711
+  steadfast sim --replay 4711 --json
 ";
 
 pub(crate) const REPLAY_EXAMPLES: &str = "\
@@ -148,6 +150,28 @@ Output:
   what_if (ends: ended, another_connection or endless; at, known_until, outcome).
 
 ";
+
+pub(crate) fn sim_long_help() -> String {
+    let (enough, every) = (Coverage::MIN_RUNS, REPLAYED);
+    format!(
+        "{SIM_EXAMPLES}
+Output:
+  What the runs came to, then how often each fault and each transition of the call machine was met, and the
+  first violations with the commands that play them again. `replayed` counts the calls that were told a
+  second time what they had been told, and had to take the same steps: those of every {every}th seed. With
+  --json, one object.
+
+  From {enough} runs on, a fault or a transition that was never met is a failure as a violation is. Below,
+  `never met` lists them all the same, a line on stderr says that they are not judged, and the exit code is
+  that of the violations.
+
+  With --replay or --tape, the plan, every event and step, and a digest of them. With --json, one object:
+  violation (or null), outcomes, digest, and the shortest run that breaks the same (or null).
+
+{}",
+        exit_codes()
+    )
+}
 
 pub(crate) fn replay_long_help() -> String {
     format!("{REPLAY_EXAMPLES}\n{REPLAY_OUTPUT}{}\n{}", settings(), exit_codes())

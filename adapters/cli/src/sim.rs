@@ -44,19 +44,29 @@ pub(crate) fn run(args: &SimArgs) -> Result<Exit, Failure> {
         None => {}
     }
     if let Some(seed) = args.replay {
-        return replay(&Plan::draw(&mut Choices::from_seed(seed)), Simulator::explain(seed).as_ref());
+        let plan = Plan::draw(&mut Choices::from_seed(seed));
+        return replay(args, &plan, Simulator::explain(seed).as_ref());
     }
     if !args.tape.is_empty() {
-        return replay(&Plan::draw(&mut Choices::from_tape(&args.tape)), None);
+        return replay(args, &Plan::draw(&mut Choices::from_tape(&args.tape)), None);
     }
     let result = play(args);
-    let missing = result.missing(args.runs);
+    let missing = result.simulator.coverage().missing();
+    let is_judged = args.runs >= Coverage::MIN_RUNS;
     if args.json {
-        is_read(print_json(&result.json(&missing)))?;
+        is_read(print_json(&result.json(&missing, is_judged)))?;
     } else {
         is_read(print(&result.text(args, &missing)))?;
     }
-    Ok(if result.violations == 0 && missing.is_empty() { Exit::Completed } else { Exit::Failed })
+    if !is_judged {
+        eprintln!(
+            "{} of the rows were never met; from {} runs on that is judged",
+            missing.len(),
+            Coverage::MIN_RUNS
+        );
+    }
+    let is_met = missing.is_empty() || !is_judged;
+    Ok(if result.violations == 0 && is_met { Exit::Completed } else { Exit::Failed })
 }
 
 fn play(args: &SimArgs) -> Report {
@@ -84,27 +94,41 @@ fn play(args: &SimArgs) -> Report {
 }
 
 /// One run, step by step, and the shortest that breaks the same invariant
-fn replay(plan: &Plan, found: Option<&Found>) -> Result<Exit, Failure> {
+fn replay(args: &SimArgs, plan: &Plan, found: Option<&Found>) -> Result<Exit, Failure> {
     let played = Simulator::record(plan);
+    let exit = if played.violation.is_none() { Exit::Completed } else { Exit::Failed };
+    if args.json {
+        is_read(print_json(&json!({
+            "violation": played.violation.as_ref().map(violation_json),
+            "outcomes": played.outcomes,
+            "digest": played.digest.to_string(),
+            "shortest": found.map(|found| json!({ "tape": found.tape, "violation": violation_json(&found.violation) })),
+        })))?;
+        return Ok(exit);
+    }
     let mut text = format!("{plan}\n{}", played.log());
     // Writing to a string cannot fail.
-    _ = match &played.violation {
-        Some(violation) => writeln!(text, "violation: {violation}"),
-        None => writeln!(text, "violations=0 digest={}", played.digest),
-    };
+    if let Some(violation) = &played.violation {
+        _ = writeln!(text, "violation: {violation}");
+    }
+    _ = writeln!(text, "violations={} digest={}", u8::from(played.violation.is_some()), played.digest);
     if let Some(found) = found {
         _ = writeln!(text, "\nThe shortest run that breaks it:\n\n{found}");
     }
     is_read(print(&text))?;
-    Ok(if played.violation.is_none() { Exit::Completed } else { Exit::Failed })
+    Ok(exit)
+}
+
+fn violation_json(violation: &Violation) -> Value {
+    json!({
+        "invariant": violation.invariant.id(),
+        "what": violation.what,
+        "call": violation.call,
+        "at": violation.at.since_origin().as_secs_f64(),
+    })
 }
 
 impl Report {
-    /// The rows that were never met, where there were runs enough to meet all
-    fn missing(&self, runs: u64) -> Vec<String> {
-        if runs >= Coverage::MIN_RUNS { self.simulator.coverage().missing() } else { Vec::new() }
-    }
-
     fn virtual_hours(&self) -> f64 {
         self.simulator.totals().time.as_secs_f64() / 3_600.0
     }
@@ -116,14 +140,15 @@ impl Report {
     fn text(&self, args: &SimArgs, missing: &[String]) -> String {
         let totals = self.simulator.totals();
         let mut text = format!(
-            "runs={} steps={} virtual_hours={:.1} violations={} runs_per_s={:.0}\ncalls={} calls_per_s={:.0}",
+            "runs={} steps={} virtual_hours={:.1} violations={} runs_per_s={:.0}\ncalls={} calls_per_s={:.0} replayed={}",
             totals.runs,
             totals.steps,
             self.virtual_hours(),
             self.violations,
             self.per_second(totals.runs),
             totals.calls,
-            self.per_second(totals.calls)
+            self.per_second(totals.calls),
+            totals.replayed
         );
         // Writing to a string cannot fail.
         if let Some(digest) = self.simulator.digest() {
@@ -135,12 +160,13 @@ impl Report {
         }
         if let Some((seed, _)) = self.kept.first() {
             if let Some(found) = Simulator::explain(*seed) {
-                let tape: Vec<String> = found.tape.iter().map(u32::to_string).collect();
-                let tape = tape.join(",");
                 _ = writeln!(text, "\nThe shortest run that breaks the first:\n\n{found}");
-                _ = writeln!(text, "that run alone: steadfast sim{} --tape {tape}", plant::again(args));
             }
-            _ = writeln!(text, "replay: steadfast sim{} --replay {seed}", plant::again(args));
+            let again = plant::again(args);
+            if !again.is_empty() {
+                _ = writeln!(text, "with{again}, too");
+            }
+            _ = writeln!(text, "replay: steadfast sim{again} --replay {seed}");
         }
         if !missing.is_empty() {
             _ = writeln!(text, "never met: {}", missing.join(", "));
@@ -148,24 +174,21 @@ impl Report {
         text
     }
 
-    fn json(&self, missing: &[String]) -> Value {
+    fn json(&self, missing: &[String], is_judged: bool) -> Value {
         let totals = self.simulator.totals();
         let coverage = self.simulator.coverage();
         let faults = coverage.faults().map(|(fault, hits)| (fault.name().to_owned(), hits.into()));
         let transitions =
             coverage.transitions().map(|((from, to), hits)| (format!("{from:?} -> {to:?}"), hits.into()));
         let kept = self.kept.iter().map(|(seed, violation)| {
-            json!({
-                "seed": seed,
-                "invariant": violation.invariant.id(),
-                "what": violation.what,
-                "call": violation.call,
-                "at": violation.at.since_origin().as_secs_f64(),
-            })
+            let mut kept = violation_json(violation);
+            kept["seed"] = (*seed).into();
+            kept
         });
         json!({
             "runs": totals.runs,
             "calls": totals.calls,
+            "replayed": totals.replayed,
             "steps": totals.steps,
             "virtual_hours": self.virtual_hours(),
             "violations": self.violations,
@@ -176,6 +199,7 @@ impl Report {
             "faults": faults.collect::<Map<_, _>>(),
             "transitions": transitions.collect::<Map<_, _>>(),
             "never_met": missing,
+            "coverage_judged": is_judged,
         })
     }
 }

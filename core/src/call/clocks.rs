@@ -91,6 +91,7 @@ impl Call {
     pub(super) fn elapsed(&mut self) {
         if let Some((at, timer)) = self.deadline()
             && at <= self.now
+            && !(at == self.now && planted!(ExpiryOnlyAfterDeadline))
         {
             self.fire(timer);
         }

@@ -267,6 +267,10 @@ impl Call {
         if id > self.last_id || id == AttemptId::NONE {
             return Err(Misuse::UnknownLink);
         }
+        let is_late = !matches!(&self.inner, Inner::Attempting(attempt) if attempt.id == id);
+        if is_late && planted!(LateEventRefused) {
+            return Err(Misuse::UnknownLink);
+        }
         match &mut self.inner {
             Inner::Attempting(attempt) if attempt.id == id => Ok(Some(attempt)),
             Inner::Idle | Inner::Attempting(_) | Inner::Pausing(_) | Inner::Ending(_) | Inner::Over => {
@@ -377,7 +381,9 @@ impl Call {
         if let Some(quiet_since) = attempt.quiet_since()
             && !bytes.is_empty()
         {
-            attempt.record.largest_gap = attempt.record.largest_gap.max(now - quiet_since);
+            let before =
+                if planted!(LastGapForLargest) { Duration::ZERO } else { attempt.record.largest_gap };
+            attempt.record.largest_gap = before.max(now - quiet_since);
             attempt.restart_idle(now);
         }
         if are_facts {

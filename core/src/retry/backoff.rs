@@ -35,7 +35,11 @@ impl Backoff {
         floor: Option<Duration>,
         left: Option<Duration>,
     ) -> Option<Duration> {
-        let random = rng.u64(..);
+        let random = if planted!(PauseDrawnFromAddress) {
+            (std::ptr::from_ref(rng).addr() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        } else {
+            rng.u64(..)
+        };
         let left = left.unwrap_or(Duration::MAX);
         let backoff = self.ceiling(attempt);
         let pause = match floor {

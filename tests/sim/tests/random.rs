@@ -6,8 +6,12 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use steadfast::dialect::Dialect;
 use steadfast::outcome::ErrorKind;
+use steadfast::time::Instant;
 use steadfast::trace::{Finish, Trace};
-use steadfast_sim::random::{CallPlan, Choices, Cut, Digest, End, Exchange, Piece, Plan, Simulator, plans};
+use steadfast_sim::random::{
+    CallPlan, Choices, Cut, Digest, End, Exchange, Failure, Invariant, Piece, Plan, Simulator, Violation,
+    plans, tapes,
+};
 
 /// The digest of the first 300 seeds: on every platform, in debug and release builds
 ///
@@ -17,9 +21,15 @@ const DIGEST: &str = "2a7f0a4ddbbd5f4d";
 fn digest(seeds: std::ops::RangeInclusive<u64>) -> Digest {
     let mut simulator = Simulator::new().digesting();
     for seed in seeds {
-        simulator.run(seed).unwrap_or_else(|violation| panic!("seed {seed}: {violation}"));
+        simulator.run(seed).unwrap_or_else(|violation| panic!("{}", told(seed, &violation)));
     }
     simulator.digest().expect("it was asked for")
+}
+
+/// What broke, how it is played again, and the shortest run that breaks as well
+fn told(seed: u64, violation: &Violation) -> String {
+    let found = Simulator::explain(seed).map(|found| found.to_string());
+    format!("{violation}\nreplay: steadfast sim --replay {seed}\n{}", found.unwrap_or_default())
 }
 
 #[test]
@@ -27,8 +37,7 @@ fn nothing_is_broken_and_every_row_is_met() {
     let mut simulator = Simulator::new();
     for seed in 1..=12_000 {
         if let Err(violation) = simulator.run(seed) {
-            let found = Simulator::explain(seed).map(|found| found.to_string());
-            panic!("seed {seed}: {violation}\n{}", found.unwrap_or_default());
+            panic!("{}", told(seed, &violation));
         }
     }
     let missing = simulator.coverage().missing();
@@ -77,10 +86,22 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn plans_of_proptest_hold(plan in plans()) {
-        let played = Simulator::record(&plan);
-        prop_assert!(played.violation.is_none(), "{:?}\n{plan}\n{}", played.violation, played.log());
+    fn plans_of_proptest_hold(tape in tapes()) {
+        let found = Simulator::explain_tape(tape);
+        prop_assert!(found.is_none(), "{}", found.map(|found| found.to_string()).unwrap_or_default());
     }
+}
+
+/// Whoever sees a failure sees how it is played again
+#[test]
+fn a_failure_tells_how_it_is_played_again() {
+    let plan = Plan::draw(&mut Choices::from_tape(&[7]));
+    let what = "nothing of the kind".to_owned();
+    let violation = Violation { invariant: Invariant::Ends, what, call: 1, at: Instant::ORIGIN };
+    let failure = Failure { violation, tape: vec![7, 0, 3], plan, log: "call 1:\n".to_owned() };
+    let told = failure.to_string();
+    assert!(told.starts_with("INV-1 at "), "{told}");
+    assert!(told.ends_with("\nthat run alone: steadfast sim --tape 7,0,3\n"), "{told}");
 }
 
 /// What fails shrinks to what it fails for: here calls that are made on a connection that is cut

@@ -11,7 +11,9 @@ fn sim(arguments: &[&str]) -> Ran {
 #[test]
 fn runs_hold_and_are_counted() {
     let ran = sim(&["--runs", "300", "--seed", "7"]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{}", ran.stdout);
+    assert_eq!(ran.code, Some(0), "{}", ran.stdout);
+    assert!(ran.stderr.ends_with(" from 10000 runs on that is judged\n"), "{}", ran.stderr);
+    assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
     let keys = |line: &str| {
         line.split(' ').map(|pair| pair.split_once('=').map(|(key, _)| key.to_owned())).collect()
     };
@@ -34,6 +36,38 @@ fn the_same_seeds_give_the_same_digest() {
     };
     assert_eq!(digest("3"), digest("3"));
     assert_ne!(digest("3"), digest("4"));
+}
+
+#[test]
+fn what_was_never_met_is_listed_of_any_number_of_runs() {
+    let ran = sim(&["--runs", "1", "--json"]);
+    let result: Value = serde_json::from_str(&ran.stdout).expect("one line of JSON");
+    assert_eq!((ran.code, &result["coverage_judged"]), (Some(0), &false.into()));
+    let never_met = result["never_met"].as_array().expect("a list");
+    let zeros = ["faults", "transitions"].map(|table| {
+        let rows = result[table].as_object().expect("a table");
+        rows.values().filter(|hits| **hits == 0).count()
+    });
+    assert_eq!(never_met.len(), zeros.iter().sum::<usize>());
+    assert!(never_met.len() > 50, "{never_met:?}");
+    let ran = sim(&["--runs", "0"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{}", ran.stderr);
+}
+
+#[test]
+fn one_run_is_told_as_json() {
+    for arguments in [["--replay", "5"], ["--tape", "0"]] {
+        let ran = sim(&[&arguments[..], &["--json", "--digest"]].concat());
+        let result: Value = serde_json::from_str(&ran.stdout).expect("one line of JSON");
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+        assert_eq!((&result["violation"], &result["shortest"]), (&Value::Null, &Value::Null));
+        let digest = result["digest"].as_str().expect("a digest");
+        assert!(
+            sim(&arguments).stdout.ends_with(&format!("violations=0 digest={digest}\n")),
+            "{arguments:?}"
+        );
+        assert!(result["outcomes"][0]["timeline"].is_object(), "{result}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::wire::{self, Answer, LAST_CHUNK, OPEN_HEAD, STREAM_HEAD, chunk, event
 use crate::call::{CloseMode, Command, Request, Retries};
 use crate::config::Overrides;
 use crate::dialect::Dialect;
-use crate::machine::{FailureKind, Stage};
+use crate::machine::{Ended, Event, FailureKind, Stage};
 use crate::outcome::ErrorKind;
 use crate::planted::{Fault, plant};
 use crate::retry::Backoff;
@@ -290,6 +290,44 @@ fn case(fault: Fault) -> (Told, &'static str, &'static str) {
             },
             "kept: false",
             "kept: true",
+        ),
+        Fault::PauseDrawnFromAddress => (
+            || {
+                let mut plays = [(); 2].map(|()| Play::unary(Overrides::new()).start());
+                for play in &mut plays {
+                    play.request().receive(response("503 Busy", &[], ""));
+                }
+                format!("the same pause: {}", next(&plays[0]) == next(&plays[1]))
+            },
+            "the same pause: true",
+            "the same pause: false",
+        ),
+        Fault::ExpiryOnlyAfterDeadline => (
+            || {
+                let mut play = streaming(CHAT, Overrides::new().stream_idle_timeout(2.0));
+                play.end();
+                how(&play)
+            },
+            "StreamIdle after 2s, 1 attempt",
+            "the progress law",
+        ),
+        Fault::LastGapForLargest => (
+            || {
+                let mut play = streaming(CHAT, Overrides::new());
+                play.at(900).receive(chunk(": \n\n")).at(1_000).receive(chunk(": \n\n")).cancel();
+                format!("{:?}", play.outcome().timeline.attempts[0].largest_gap)
+            },
+            "800ms",
+            "100ms",
+        ),
+        Fault::LateEventRefused => (
+            || {
+                let mut play = Play::unary(Overrides::new()).start();
+                play.request().receive(response("503 Busy", &[], ""));
+                format!("{:?}", play.try_feed(Event::Eof(play.link(), Ended::Clean)))
+            },
+            "Ok(())",
+            "Err(UnknownLink)",
         ),
         Fault::KeptWithSurplus => (
             || {

@@ -5,6 +5,7 @@ use steadfast::machine::Wait;
 use steadfast::time::Instant;
 
 use super::plan::{Cancel, Client, Plan};
+use super::same_steps::Witness;
 use super::wire::Asked;
 
 /// Where the steps of a call came to a stop
@@ -40,6 +41,8 @@ pub(crate) struct Driver<'p> {
     pub(crate) stop: Stop,
     /// The timer for whose sake the connection was looked at once more
     pub(crate) looked: Option<Timer>,
+    /// What is to be told again, where the run is one of those that are
+    pub(crate) witness: Option<Witness>,
 }
 
 impl Driver<'_> {

@@ -11,11 +11,12 @@
 //! | `together`, `late` | calls at the same time; what is told too late |
 //! | `invariants` | [`Invariant`]: what holds of every call |
 //! | `watch`, `waits`, `settled` | the checks: of commands and items, of waits, of the outcome |
+//! | `same_steps` | the same events to a second call, which takes the same steps |
 //! | `coverage`, `met` | [`Coverage`]: which faults and transitions were met |
 //! | `log` | the traces of the calls, and [`Digest`]: a number for all of them |
 //! | `runner` | [`Simulator`]: many runs, and one of them recorded |
 //! | `shrink` | [`shrink()`]: shorter tapes that fail as well |
-//! | `strategy` | `plans()`: the same for proptest, with the feature `proptest` |
+//! | `strategy` | `plans()`, `tapes()`: the same for proptest, with the feature `proptest` |
 
 mod choices;
 mod coding;
@@ -29,6 +30,7 @@ mod met;
 mod plan;
 mod requests;
 mod runner;
+mod same_steps;
 mod server;
 mod settled;
 mod shrink;
@@ -51,8 +53,8 @@ pub use plan::{
     CallPlan, Cancel, Client, Connect, ContentType, Cut, End, Exchange, Framing, Head, Piece, Plan, Problem,
     RetryAfter,
 };
-pub use runner::{Failure, Played, Simulator, Totals};
+pub use runner::{Failure, Played, REPLAYED, Simulator, Totals};
 pub use shrink::{MAX_TRIES, shrink};
 #[cfg(feature = "proptest")]
-pub use strategy::{MAX_TAPE, plans};
+pub use strategy::{MAX_TAPE, plans, tapes};
 pub use world::MAX_EVENTS_PER_CALL;

@@ -9,6 +9,11 @@ use super::plan::Plan;
 /// The longest tape of a plan; past its end everything is the simplest
 pub const MAX_TAPE: usize = 400;
 
+/// Tapes of plans, which shrink to shorter ones and to zeros
+pub fn tapes() -> impl Strategy<Value = Vec<u32>> {
+    vec(any::<u32>(), 0..=MAX_TAPE)
+}
+
 /// Plans that shrink as the tape does from which they are drawn
 ///
 /// ```
@@ -20,5 +25,5 @@ pub const MAX_TAPE: usize = 400;
 /// });
 /// ```
 pub fn plans() -> impl Strategy<Value = Plan> {
-    vec(any::<u32>(), 0..=MAX_TAPE).prop_map(|tape| Plan::draw(&mut Choices::from_tape(&tape)))
+    tapes().prop_map(|tape| Plan::draw(&mut Choices::from_tape(&tape)))
 }

@@ -143,7 +143,9 @@ impl Watch {
                 format!("a pause until {:?} goes on until {until:?}", pause.until)
             });
         }
-        self.ensure(self.gates(), Invariant::Retry, || {
+        // What follows a pause is an attempt.
+        let is_delivered = self.delivered > 0 || self.finished > 0;
+        self.ensure(self.gates(), if is_delivered { Invariant::Gate } else { Invariant::Retry }, || {
             format!(
                 "a pause after attempt {}, {} deltas and {} bytes, with retries {:?}",
                 self.attempts, self.delivered, self.sent, self.retries

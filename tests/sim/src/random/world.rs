@@ -14,6 +14,7 @@ use super::log::Log;
 use super::met::{head_met, met};
 use super::plan::{Cancel, End, Plan};
 use super::requests::Requests;
+use super::same_steps::Witness;
 use super::server::{Arrival, Link, Server, reset};
 use super::watch::{Told, Watch};
 use super::wire::{Wire, parsed_head};
@@ -33,6 +34,9 @@ pub(crate) struct World {
     /// Steps that machines took
     pub(crate) steps: u64,
     pub(crate) calls: u64,
+    /// Whether each call of the present plan is told once more what it was told, and calls that were
+    pub(crate) replays: bool,
+    pub(crate) replayed: u64,
     /// The outcomes of all calls with their numbers, in the order of their ends, where they are wanted
     pub(crate) outcomes: Option<Vec<(usize, Outcome)>>,
 }
@@ -49,6 +53,8 @@ impl World {
             log: Log::default(),
             steps: 0,
             calls: 0,
+            replays: true,
+            replayed: 0,
             outcomes: None,
         }
     }
@@ -86,6 +92,7 @@ impl World {
             seed: plan.seed.wrapping_add(number as u64),
             unix_at_origin: Duration::from_secs(plan.unix_seconds),
         };
+        let witness = self.replays.then(|| Witness::new(Call::new(request.clone(), plan.config, env, began)));
         let mut call = Call::new(request, plan.config, env, began);
         if let Some(recorder) = self.log.recorder() {
             call.record(recorder).expect("the call has not begun");
@@ -110,6 +117,7 @@ impl World {
             whole,
             stop: Stop::Before,
             looked: None,
+            witness,
         };
         (driver, call)
     }
@@ -135,6 +143,7 @@ impl World {
         while driver.events < MAX_EVENTS_PER_CALL {
             if matches!(stop, Stop::Done) {
                 self.after_the_end(driver, call)?;
+                self.same_steps(driver)?;
                 return Ok(true);
             }
             if until.is_some_and(|until| driver.now > until) {
@@ -445,6 +454,9 @@ impl World {
     ) -> Result<Stop, Violation> {
         self.watch.told(driver.now, told);
         let whole = driver.whole;
+        if let Some(witness) = &mut driver.witness {
+            witness.told(driver.now, &event);
+        }
         let drain = match call.handle(driver.now, event) {
             Ok(drain) => drain,
             Err(misuse) => return Err(self.watch.violation(Invariant::Contract, misuse.to_string())),
@@ -475,7 +487,11 @@ impl World {
     ) -> Result<Stop, Violation> {
         loop {
             self.steps += 1;
-            match drain.next() {
+            let step = drain.next();
+            if let Some(witness) = &mut driver.witness {
+                witness.takes(&step);
+            }
+            match step {
                 Step::Do(command) => {
                     match &command {
                         Command::Connect(id) => {
@@ -540,6 +556,13 @@ impl World {
             self.coverage.fault(Fault::Away);
         }
         Ok(stop)
+    }
+
+    /// A second call, told the same, takes the same steps (INV-9)
+    fn same_steps(&mut self, driver: &mut Driver<'_>) -> Result<(), Violation> {
+        let Some(witness) = driver.witness.take() else { return Ok(()) };
+        self.replayed += 1;
+        witness.replay().map_err(|what| self.watch.violation(Invariant::SameSteps, what))
     }
 
     /// Does what was asked for
