@@ -105,9 +105,13 @@ impl<R: Runtime<Call>> CallStream<R> {
         self.driver.runtime().now()
     }
 
-    /// The outcome, once the call is over; it is given away
-    #[cfg(feature = "tower")]
-    pub(crate) fn take_outcome(&mut self) -> Option<Outcome> {
+    /// The outcome, once the call is over
+    pub(crate) fn ended(&self) -> Option<&Outcome> {
+        self.outcome.as_ref()
+    }
+
+    /// As [`CallStream::ended`], and takes it: nothing may be asked of the call any more
+    pub(crate) fn take_ended(&mut self) -> Option<Outcome> {
         self.outcome.take()
     }
 

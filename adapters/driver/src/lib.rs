@@ -13,6 +13,7 @@
 //! | `tunnel` | [`Tunnelling`], [`Through`]: a tunnel through a proxy, and the socket behind it |
 //! | `resting` | [`Resting`]: a connection between two exchanges |
 //! | `client` | [`Client`]: makes calls over TCP, on any runtime that is a [`Network`] |
+//! | `chat` | [`Chat`], [`ToolLoop`]: turns of conversations, and the tools that models call |
 //! | `calling` | [`CallStream`]: a call as a stream of pieces and an outcome, for its consumer |
 //! | `canceller` | [`Canceller`]: giving a call up from elsewhere |
 //! | `service` | a client as a tower service; feature `tower` |
@@ -20,6 +21,7 @@
 
 mod calling;
 mod canceller;
+mod chat;
 mod client;
 mod connection;
 mod driver;
@@ -32,6 +34,10 @@ mod tunnel;
 
 pub use calling::CallStream;
 pub use canceller::Canceller;
+pub use chat::{
+    Chat, LoopEnd, Tool, ToolEnd, ToolError, ToolEvent, ToolFuture, ToolLoop, ToolRecord, ToolReport,
+    ToolRun, tool,
+};
 pub use client::{
     Calls, Client, Connecting, MAX_LOOK_UPS, Network, Resolve, Resolving, Timer, Turn, look_up,
 };

@@ -171,7 +171,7 @@ fn next_bytes<N: Network>(stream: &mut CallStream<Calls<N>>, cx: &mut Context<'_
             Some(None) => {}
             None => {
                 let outcome =
-                    stream.take_outcome().expect("a call that is over has an outcome, asked for once");
+                    stream.take_ended().expect("a call that is over has an outcome, asked for once");
                 return Poll::Ready(Next::Over(Box::new(outcome)));
             }
         }
