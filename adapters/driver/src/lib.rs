@@ -12,11 +12,12 @@
 //! | `handshake` | [`Handshake`]: TLS from first to last flight |
 //! | `tunnel` | [`Tunnelling`], [`Through`]: a tunnel through a proxy, and the socket behind it |
 //! | `resting` | [`Resting`]: a connection between two exchanges |
-//! | `client` | [`Client`]: makes calls over TCP, on any runtime that is a [`Network`] |
+//! | `client` | [`Client`]: makes calls over TCP and Unix sockets, on any runtime that is a [`Network`] |
 //! | `chat` | [`Chat`], [`ToolLoop`]: turns of conversations, and the tools that models call |
 //! | `calling` | [`CallStream`]: a call as a stream of pieces and an outcome, for its consumer |
 //! | `canceller` | [`Canceller`]: giving a call up from elsewhere |
 //! | `service` | a client as a tower service; feature `tower` |
+//! | `tcp` | [`set_up()`]: what is asked of the operating system for a TCP connection |
 //! | `scratch` | the read buffers that all calls on a thread share |
 
 mod calling;
@@ -30,6 +31,7 @@ mod resting;
 mod scratch;
 #[cfg(feature = "tower")]
 mod service;
+mod tcp;
 mod tunnel;
 
 pub use calling::CallStream;
@@ -50,4 +52,5 @@ pub use scratch::SCRATCH_BYTES;
 pub use service::{CallOutcome, ResponseBody, ServiceError};
 pub use steadfast::call::Piece;
 pub use steadfast::machine::io_failure;
+pub use tcp::set_up;
 pub use tunnel::{Through, Tunnelling};
