@@ -16,10 +16,13 @@
 //! | `chat` | [`Chat`], [`ToolLoop`]: turns of conversations, and the tools that models call |
 //! | `calling` | [`CallStream`]: a call as a stream of pieces and an outcome, for its consumer |
 //! | `headers` | [`headers()`]: header fields that a future makes for each attempt |
+//! | `canceller` | [`Canceller`]: giving a call up from elsewhere |
+//! | `service` | a client as a tower service; feature `tower` |
 //! | `tcp` | [`set_up()`]: what is asked of the operating system for a TCP connection |
 //! | `scratch` | the read buffers that all calls on a thread share |
 
 mod calling;
+mod canceller;
 mod chat;
 mod client;
 mod connection;
@@ -28,10 +31,13 @@ mod handshake;
 mod headers;
 mod resting;
 mod scratch;
+#[cfg(feature = "tower")]
+mod service;
 mod tcp;
 mod tunnel;
 
 pub use calling::CallStream;
+pub use canceller::Canceller;
 pub use chat::{
     Chat, LoopEnd, Tool, ToolEnd, ToolError, ToolEvent, ToolFuture, ToolLoop, ToolRecord, ToolReport,
     ToolRun, tool,
@@ -45,6 +51,8 @@ pub use handshake::Handshake;
 pub use headers::headers;
 pub use resting::{Found, Resting};
 pub use scratch::SCRATCH_BYTES;
+#[cfg(feature = "tower")]
+pub use service::{CallOutcome, ResponseBody, ServiceError};
 pub use steadfast::call::Piece;
 pub use steadfast::machine::io_failure;
 pub use tcp::set_up;
