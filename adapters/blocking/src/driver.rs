@@ -240,6 +240,5 @@ fn exchange<'b>(
 
 /// When a connection that is being opened wants to go on by itself
 fn opening_due(link: &Option<(AttemptId, Link)>) -> Option<Instant> {
-    let Some((_, Link::Opening(opening))) = link else { return None };
-    opening.due()
+    if let Some((_, Link::Opening(opening))) = link { opening.due() } else { None }
 }
