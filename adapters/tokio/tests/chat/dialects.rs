@@ -59,6 +59,10 @@ async fn anthropic() {
     let turns = [
         vec![
             start.clone(),
+            block(json!({"type": "thinking", "thinking": "", "signature": ""})),
+            delta(json!({"type": "thinking_delta", "thinking": "Hm."})),
+            delta(json!({"type": "signature_delta", "signature": "signed"})),
+            stop.clone(),
             block(json!({"type": "tool_use", "id": "t1", "name": "echo", "input": {}})),
             delta(json!({"type": "input_json_delta", "partial_json": "{\"x\":1}"})),
             stop.clone(),
@@ -79,6 +83,7 @@ async fn anthropic() {
         [
             json!({"role": "user", "content": "Go"}),
             json!({"role": "assistant", "content": [
+                {"type": "thinking", "thinking": "Hm.", "signature": "signed"},
                 {"type": "tool_use", "id": "t1", "name": "echo", "input": {"x": 1}},
             ]}),
             json!({"role": "user", "content": [
@@ -97,12 +102,13 @@ async fn gemini() {
         })]
     };
     let call = json!({"name": "echo", "args": {"x": 1}});
-    let turns = [answer(json!({"functionCall": call})), answer(json!({"text": "So."}))];
+    let signed = json!({"functionCall": call, "thoughtSignature": "signed"});
+    let turns = [answer(signed.clone()), answer(json!({"text": "So."}))];
     assert_eq!(
         second_request(Format::Gemini, turns).await,
         [
             json!({"role": "user", "parts": [{"text": "Go"}]}),
-            json!({"role": "model", "parts": [{"functionCall": call}]}),
+            json!({"role": "model", "parts": [signed]}),
             json!({"role": "user", "parts": [
                 {"functionResponse": {"name": "echo", "response": {"output": {"x": 1}}}},
             ]}),
