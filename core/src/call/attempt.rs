@@ -26,6 +26,8 @@ pub(super) struct Attempt {
     pub(super) write_failed: Option<IoFailure>,
     pub(super) http: Transport,
     pub(super) head: Option<ResponseHead>,
+    /// When it came
+    pub(super) head_at: Instant,
     /// How the peer's side ended, to be acted on once everything before it is parsed
     pub(super) peer_end: Option<PeerEnd>,
     /// It has ended, acted on or not: the connection can carry nothing more
@@ -86,6 +88,7 @@ impl Attempt {
             write_failed: None,
             http: Transport::Http1(http),
             head: None,
+            head_at: now,
             peer_end: None,
             peer_gone: false,
             body_left: 0,

@@ -47,7 +47,7 @@ fn turn(text: &str, tool_calls: Vec<ToolCall>) -> Turn {
 fn ended(ending: Ending, turn: Turn) -> Outcome {
     let (status, headers, body) = Default::default();
     let result = Ok(Completion { ending, turn, status, headers, body });
-    Outcome { result, timeline: Timeline::new(0, Instant::ORIGIN) }
+    Outcome { result, timeline: Timeline::new(0, Instant::ORIGIN), response: None }
 }
 
 fn completed(turn: Turn) -> Outcome {
@@ -57,7 +57,7 @@ fn completed(turn: Turn) -> Outcome {
 fn failed(turn: Turn) -> Outcome {
     let (kind, billing, retry_after) = (ErrorKind::Cancelled, Billing::Delivered, None);
     let result = Err(CallError { kind, billing, turn: Box::new(turn), retry_after });
-    Outcome { result, timeline: Timeline::new(0, Instant::ORIGIN) }
+    Outcome { result, timeline: Timeline::new(0, Instant::ORIGIN), response: None }
 }
 
 /// What goes out as the body
