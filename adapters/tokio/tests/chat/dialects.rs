@@ -94,6 +94,36 @@ async fn anthropic() {
 }
 
 #[tokio::test]
+async fn ollama_in_one_piece() {
+    let answer = |message: Value| {
+        Does::Answers(json!({
+            "model": "m-1", "message": message, "done": true, "done_reason": "stop",
+            "prompt_eval_count": 10, "eval_count": 3,
+        }))
+    };
+    let call = json!({"function": {"name": "echo", "arguments": {"x": 1}}});
+    let mock = serve([
+        answer(json!({"role": "assistant", "content": "", "tool_calls": [call]})),
+        answer(json!({"role": "assistant", "content": "So."})),
+    ]);
+    let (client, mut conversation) = (client(), conversation(&mock, Format::Ollama).unary());
+    let runs = Arc::default();
+    let report = ToolLoop::new([echo(&runs)]).run(&client, &mut conversation, "Go").unwrap().report().await;
+    assert_eq!((report.end, report.text()), (LoopEnd::Answered, "So."), "{report:?}");
+    assert_eq!((report.cost.calls, report.cost.tokens.total()), (2, 26));
+    let body = bodies(&mock).remove(1);
+    assert_eq!(body["stream"], json!(false));
+    assert_eq!(
+        body["messages"],
+        json!([
+            {"role": "user", "content": "Go"},
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_name": "echo", "content": "{\"x\":1}"},
+        ])
+    );
+}
+
+#[tokio::test]
 async fn gemini() {
     let answer = |part: Value| {
         vec![json!({
