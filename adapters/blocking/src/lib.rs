@@ -26,6 +26,9 @@
 //! # }
 //! ```
 //!
+//! A [`Conversation`] keeps its messages and what they cost ([`Client::chat`]). Calls are seen as spans and
+//! as metrics under the features `tracing` and `metrics`, and step by step by any [`Observer`].
+//!
 //! Each attempt has a connection of its own: nothing is pooled.
 //!
 //! It is the smallest complete driver, and the worked example of [`steadfast::porting`]:

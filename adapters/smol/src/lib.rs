@@ -27,6 +27,11 @@
 //! # }
 //! ```
 //!
+//! A [`Conversation`] keeps its messages and what they cost ([`Client::chat`](steadfast_driver::Client::chat)),
+//! and a [`ToolLoop`] runs the tools that a model asks for: `examples/tool_loop.rs` of `steadfast-tokio`
+//! shows both. Calls are seen as spans and as metrics under the features `tracing` and `metrics`, and step by
+//! step by any [`Observer`].
+//!
 //! | file | what is in it |
 //! |---|---|
 //! | `download` | [`download`]: a body written away as it comes |
