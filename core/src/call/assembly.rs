@@ -1,7 +1,7 @@
 //! The answer as it is put together from findings, within its cap.
 
 use crate::dialect::findings::{Finding, Findings};
-use crate::outcome::{Choice, ErrorKind, ProtocolError, ToolCall, Turn};
+use crate::outcome::{Choice, ErrorKind, ProtocolError, Signature, ToolCall, Turn};
 
 /// A turn under construction
 #[derive(Debug, Default)]
@@ -49,6 +49,10 @@ impl Assembly {
             Finding::Unknown => return Ok(Absorbed::Unknown),
             Finding::Opened { .. } => {
                 self.bytes += size_of::<Choice>();
+                self.grown(max_bytes)?;
+            }
+            Finding::Signature { token, .. } => {
+                self.bytes += size_of::<Signature>() + Findings::len_of(*token);
                 self.grown(max_bytes)?;
             }
             Finding::Text { .. }
