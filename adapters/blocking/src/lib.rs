@@ -43,12 +43,14 @@
 //! | `look_up` | names to addresses, on a bounded number of threads |
 //! | `client` | [`Client`]: configuration, trust, and the two ways to make a call |
 //! | `stream` | [`Stream`]: a call as its consumer sees it |
+//! | `download` | [`download`]: a body written away as it comes |
 //! | `chat` | [`Chat`]: a turn of a conversation as its consumer sees it |
 //! | `spawn` | threads in the scope around whoever spawns them |
 
 mod chat;
 mod client;
 mod connection;
+mod download;
 mod driver;
 mod look_up;
 mod opening;
@@ -59,6 +61,7 @@ mod stream;
 
 pub use chat::Chat;
 pub use client::Client;
+pub use download::download;
 pub use look_up::MAX_LOOK_UPS;
 pub use spawn::spawn;
 /// The pure core, whole
@@ -73,8 +76,8 @@ pub use steadfast::config::{
 pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError, TcpSettings};
 pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{
-    Billing, CallError, Completion, Delta, Ending, ErrorKind, Outcome, Phase, ProtocolError, ProviderError,
-    RateLimit, RateLimits, Response, StatusError, Timeline, Timeout, Turn,
+    Billing, CallError, Completion, Delta, Download, Ending, ErrorKind, Outcome, Phase, ProtocolError,
+    ProviderError, RateLimit, RateLimits, Response, StatusError, Timeline, Timeout, Turn,
 };
 pub use steadfast::retry::RetryBudgetSettings;
 pub use steadfast::time::Bound;

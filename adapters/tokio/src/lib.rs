@@ -33,6 +33,7 @@
 //!
 //! | file | what is in it |
 //! |---|---|
+//! | `download` | [`download`]: a body written away as it comes |
 //! | `network` | [`Tokio`]: tokio as the shared client wants it |
 //! | `timer` | a timer of tokio |
 //! | `socket` | a stream socket of tokio: TCP, or on Unix a local one |
@@ -41,12 +42,14 @@
 //!
 //! The client itself is in [`steadfast_driver`], for it is the same on every runtime.
 
+mod download;
 mod network;
 mod resolver;
 mod socket;
 mod spawn;
 mod timer;
 
+pub use download::download;
 pub use network::Tokio;
 pub use socket::StreamSocket;
 pub use spawn::{spawn, spawn_blocking};
@@ -75,15 +78,17 @@ pub use steadfast::config::{
 pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError, TcpSettings};
 pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{
-    Billing, CallError, Completion, Delta, Ending, ErrorKind, Outcome, Phase, ProtocolError, ProviderError,
-    RateLimit, RateLimits, Response, StatusError, Timeline, Timeout, Turn,
+    Billing, CallError, Completion, Delta, Download, Ending, ErrorKind, Outcome, Phase, ProtocolError,
+    ProviderError, RateLimit, RateLimits, Response, StatusError, Timeline, Timeout, Turn,
 };
 pub use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
 pub use steadfast::retry::RetryBudgetSettings;
 pub use steadfast::time::Bound;
 pub use steadfast::trace::{Bodies, Recorder, Recording};
 pub use steadfast::verb;
-pub use steadfast_driver::{Calls, MAX_LOOK_UPS, Piece, Resolve, Resolving};
+#[cfg(feature = "tower")]
+pub use steadfast_driver::{CallOutcome, ResponseBody, ServiceError};
+pub use steadfast_driver::{Calls, Canceller, MAX_LOOK_UPS, Piece, Resolve, Resolving};
 pub use steadfast_driver::{
     LoopEnd, Tool, ToolEnd, ToolError, ToolEvent, ToolFuture, ToolLoop, ToolRecord, ToolReport, tool,
 };

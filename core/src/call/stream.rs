@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::time::Duration;
 
 use super::document::{Document, TooLarge};
 use crate::dialect::findings::{Finding, Findings};
@@ -415,11 +414,6 @@ impl StreamBody {
             (Place::Framer(located), Source::Events(framer)) => framer.bytes(&[], *located),
             (Place::Own | Place::Framer(_), _) => self.own.as_bytes(),
         }
-    }
-
-    /// The gap that `now` ends, without the consumer's own time
-    pub(super) fn gap(&self, now: Instant) -> Duration {
-        now - self.quiet_since
     }
 }
 
