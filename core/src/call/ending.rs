@@ -169,6 +169,10 @@ impl Call {
         if reason != Reason::Sentinel && self.expects_sentinel() {
             self.timeline.note(Note::MissingSentinel);
         }
+        if !self.has_terminal_state() {
+            let attempt = self.attempts_made;
+            self.observers.tell(self.now, Observation::Terminal { attempt, reason });
+        }
         let head = self.end_attempt(reason);
         self.finish_well(ending, head, Vec::new());
     }

@@ -460,11 +460,8 @@ impl Call {
             self.timeline.note(Note::PayloadSkipped);
         }
         match (stream.progress(), stream.marked_at) {
-            (Progress::Ended, marked_at) => {
+            (Progress::Ended, _) => {
                 let reason = if stream.is_whole() { Reason::EndOfBody } else { Reason::Sentinel };
-                if marked_at.is_none() {
-                    self.observers.tell(now, Observation::Terminal { attempt: number, reason });
-                }
                 if !self.end_pieces() {
                     self.complete(reason);
                 }
