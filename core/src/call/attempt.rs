@@ -26,6 +26,8 @@ pub(super) struct Attempt {
     pub(super) write_failed: Option<IoFailure>,
     pub(super) http: Transport,
     pub(super) head: Option<ResponseHead>,
+    /// The bytes of its fields
+    pub(super) head_bytes: usize,
     /// How the peer's side ended, to be acted on once everything before it is parsed
     pub(super) peer_end: Option<PeerEnd>,
     /// It has ended, acted on or not: the connection can carry nothing more
@@ -86,6 +88,7 @@ impl Attempt {
             write_failed: None,
             http: Transport::Http1(http),
             head: None,
+            head_bytes: 0,
             peer_end: None,
             peer_gone: false,
             body_left: 0,

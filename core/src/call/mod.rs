@@ -12,6 +12,7 @@
 //! | `response` | head and body of the response: what each part means for the call |
 //! | `clocks` | every deadline, derived from the state; what their expiry does |
 //! | `ending` | how an attempt ends: another one, or the outcome |
+//! | `held` | [`Held`]: what a call holds of what its peer sent |
 //! | `content` | a body whose content is encoded, decoded on its way |
 //! | `credentials` | what must never be printed |
 //! | `recorded` | [`Call::record`], and a request as a trace describes it |
@@ -26,6 +27,7 @@ mod credentials;
 mod document;
 mod ending;
 mod event;
+mod held;
 mod piece;
 mod recorded;
 mod request;
@@ -47,7 +49,8 @@ use crate::trace::{Noted, Recorder};
 
 use assembly::Assembly;
 use attempt::{Attempt, AttemptPhase, PeerEnd, Transport};
-pub use event::{AttemptId, CloseMode, Command, Fact, Item, State, Timer};
+pub use event::{AttemptId, CloseMode, Command, Fact, Item, Progress, State, Timer};
+pub use held::Held;
 pub use piece::Piece;
 pub(crate) use recorded::Described;
 pub use recorded::DescriptionError;
@@ -489,21 +492,6 @@ impl Call {
         };
         Wait { deadline: self.deadline(), io, taken: self.item_out && !matches!(self.inner, Inner::Over) }
     }
-}
-
-/// Where a call is, as a live display shows it
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Where the call is
-    pub state: State,
-    /// The present attempt, from 1
-    pub attempt: u32,
-    /// Bytes that came in it
-    pub bytes: u64,
-    /// Since when nothing has come, or when the present phase began
-    pub quiet_since: Instant,
-    /// The next deadline, and why it exists
-    pub deadline: Option<(Instant, Timer)>,
 }
 
 impl Machine for Call {

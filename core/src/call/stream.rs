@@ -417,6 +417,22 @@ impl StreamBody {
         }
     }
 
+    /// Bytes that are held of events, and of one JSON document in place of them
+    pub(super) fn held(&self) -> (usize, usize) {
+        let own = self.own.len() + self.own_name.len();
+        let found = self.findings.held() + self.bare_error.as_ref().map_or(0, String::len);
+        let document = self.document.as_ref().map_or(0, |document| document.len());
+        match &self.source {
+            Source::Events(framer) => (framer.held() + own + found, document),
+            Source::Whole(whole) => (found, whole.len() + own + document),
+        }
+    }
+
+    /// Bytes of the answer that the decoder has yet to hand over
+    pub(super) fn decoder_held(&self) -> usize {
+        self.decoder.held()
+    }
+
     /// The gap that `now` ends, without the consumer's own time
     pub(super) fn gap(&self, now: Instant) -> Duration {
         now - self.quiet_since

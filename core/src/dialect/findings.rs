@@ -100,6 +100,10 @@ pub struct Span {
 }
 
 impl Span {
+    fn len(self) -> usize {
+        self.end - self.start
+    }
+
     /// Where `text` lies in `data`, if it is part of it
     fn within(data: &str, text: &str) -> Option<Self> {
         let start = (text.as_ptr() as usize).checked_sub(data.as_ptr() as usize)?;
@@ -153,6 +157,11 @@ impl Findings {
     /// How many findings the event has, taken or not
     pub(crate) fn len(&self) -> usize {
         self.queue.len()
+    }
+
+    /// Bytes that are held of the event: strings without their escapes, and a place for each finding
+    pub(crate) fn held(&self) -> usize {
+        self.scratch.len() + self.queue.len() * size_of::<Finding>() + self.halves.len() * size_of::<Half>()
     }
 
     /// The next finding, which stays until the next [`Findings::clear`]
@@ -349,6 +358,24 @@ impl Finding {
             | Self::Unknown => {}
         }
         self
+    }
+
+    /// Bytes of the provider's own words about the answer, which no delta brings
+    pub(crate) fn words(&self) -> usize {
+        match self {
+            Self::Finish { reason, .. } => reason.len(),
+            Self::Identity { id, model } => id.len() + model.len(),
+            Self::Usage { raw, .. } => raw.len(),
+            Self::Opened { .. }
+            | Self::Text { .. }
+            | Self::Reasoning { .. }
+            | Self::Refusal { .. }
+            | Self::ToolCall { .. }
+            | Self::ToolArguments { .. }
+            | Self::Error(_)
+            | Self::Blocked(_)
+            | Self::Unknown => 0,
+        }
     }
 
     /// Adds this finding to the turn, unless it is an error, a block or unknown
