@@ -41,13 +41,12 @@ impl Assembly {
         max_bytes: usize,
     ) -> Result<Absorbed, ErrorKind> {
         if let Some(delta) = finding.delta(findings, data) {
-            if matches!(finding, Finding::ToolCall { .. }) {
-                // Many empty calls would otherwise weigh nothing.
-                self.said += size_of::<ToolCall>();
-            }
             let is_free = matches!(finding, Finding::Reasoning { .. }) && planted!(ReasoningNotCounted);
-            self.said += if is_free { 0 } else { delta.len() };
-            self.grown(0, max_bytes)?;
+            // Many empty calls would otherwise weigh nothing.
+            let room = if matches!(finding, Finding::ToolCall { .. }) { size_of::<ToolCall>() } else { 0 };
+            let more = if is_free { 0 } else { room + delta.len() };
+            self.grown(more, max_bytes)?;
+            self.said += more;
             self.turn.apply(&delta);
             return Ok(Absorbed::Delta);
         }
@@ -57,8 +56,9 @@ impl Assembly {
             Finding::Unknown => return Ok(Absorbed::Unknown),
             // Every answer has a first choice.
             Finding::Opened { .. } => {
-                self.said += if self.turn.choices.is_empty() { 0 } else { size_of::<Choice>() };
-                self.grown(0, max_bytes)?;
+                let more = if self.turn.choices.is_empty() { 0 } else { size_of::<Choice>() };
+                self.grown(more, max_bytes)?;
+                self.said += more;
             }
             Finding::Finish { .. } | Finding::Identity { .. } | Finding::Usage { .. } => {
                 self.grown(finding.words(), max_bytes)?;
