@@ -4,11 +4,9 @@ use steadfast::planted::{Fault, plant};
 use steadfast_model::shortest;
 
 /// Faults of what the model does not speak of, which the simulator finds
-const NOT_SPOKEN_OF: [Fault; 4] = [
+const NOT_SPOKEN_OF: [Fault; 3] = [
     // No answer of the model has any.
     Fault::ReasoningNotCounted,
-    // A difference needs a second call that is told the same.
-    Fault::PauseDrawnFromAddress,
     // Gaps between reads are in no outcome of the model.
     Fault::LastGapForLargest,
     // Every input is of the connection in use.
