@@ -11,6 +11,7 @@
 //! | [`machine`] | the one shape of every machine: events in, steps out |
 //! | [`verb`] | what the providers offer, as requests: method, path, dialect and retries of each |
 //! | [`call`] | the call machine: attempts, timers, delivery, finalisation; its states and ties |
+//! | [`chat`] | conversations: messages, what they cost, and the turn under way |
 //! | [`connect`] | which addresses to try and when, which proxy, and its handshake |
 //! | [`config`] | one configuration, and the four channels that set it |
 //! | [`outcome`] | what a caller gets back: the turn or a typed failure, and the timeline |
@@ -117,6 +118,7 @@ macro_rules! planted {
 }
 
 pub mod call;
+pub mod chat;
 pub mod config;
 pub mod connect;
 pub mod content;

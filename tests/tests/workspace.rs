@@ -108,9 +108,12 @@ fn dependencies_point_one_way() {
     assert_eq!(ours("steadfast"), set(&[]));
     assert_eq!(ours("steadfast-tls"), set(&["steadfast"]));
     assert_eq!(ours("steadfast-driver"), set(&["steadfast", "steadfast-tls"]));
-    assert_eq!(ours("steadfast-tokio"), set(&["steadfast", "steadfast-tls", "steadfast-driver"]));
-    assert_eq!(ours("steadfast-smol"), set(&["steadfast", "steadfast-tls", "steadfast-driver"]));
-    assert_eq!(ours("steadfast-blocking"), set(&["steadfast", "steadfast-tls"]));
+    assert_eq!(ours("steadfast-observe"), set(&["steadfast"]));
+    // With the features by which a client is observed
+    let async_client = ["steadfast", "steadfast-tls", "steadfast-driver", "steadfast-observe"];
+    assert_eq!(ours("steadfast-tokio"), set(&async_client));
+    assert_eq!(ours("steadfast-smol"), set(&async_client));
+    assert_eq!(ours("steadfast-blocking"), set(&["steadfast", "steadfast-tls", "steadfast-observe"]));
     // The scripted server shares no code with what it tests.
     assert_eq!(ours("steadfast-scenario"), set(&[]));
     assert_eq!(ours("steadfast-mock"), set(&["steadfast-scenario"]));

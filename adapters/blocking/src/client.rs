@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, OnceLock};
 use std::time::{Instant as Clock, SystemTime, UNIX_EPOCH};
 
-use steadfast::call::{Call, Env, Request};
+use steadfast::call::{Call, Env, Observer, Request};
 use steadfast::config::{ConfigError, EffectiveConfig, Overrides, RequestConfig};
 use steadfast::connect::{Proxies, ProxiesError, Route};
 use steadfast::machine::{FailureKind, IoFailure, Stage};
@@ -27,10 +27,14 @@ pub struct Client {
     overrides: Overrides,
     shared: Arc<Shared>,
     recorders: Option<Recorders>,
+    observers: Vec<Observers>,
 }
 
 /// What records the calls of a client
 type Recorders = Arc<dyn Fn(&Request) -> Option<Recorder> + Send + Sync>;
+
+/// What observes the calls of a client
+type Observers = Arc<dyn Fn(&Request) -> Option<Box<dyn Observer>> + Send + Sync>;
 
 /// What the calls of a client have in common
 #[derive(Clone)]
@@ -56,7 +60,7 @@ impl Client {
             proxies: Proxies::from_environment(|name| std::env::var(name).ok()),
             resolver: Arc::default(),
         };
-        Self { overrides: Overrides::new(), shared: Arc::new(shared), recorders: None }
+        Self { overrides: Overrides::new(), shared: Arc::new(shared), recorders: None, observers: Vec::new() }
     }
 
     /// The same client with these overrides for each of its calls, merged over those it had
@@ -93,6 +97,18 @@ impl Client {
         recorders: impl Fn(&Request) -> Option<Recorder> + Send + Sync + 'static,
     ) -> Self {
         self.recorders = Some(Arc::new(recorders));
+        self
+    }
+
+    /// The same client, which also shows each of its calls to the observer that `observers` gives for it
+    ///
+    /// An observer is told every step of its call as it happens, see [`Observer`]. What was given here
+    /// before stays: a call may have several.
+    pub fn with_observers(
+        mut self,
+        observers: impl Fn(&Request) -> Option<Box<dyn Observer>> + Send + Sync + 'static,
+    ) -> Self {
+        self.observers.push(Arc::new(observers));
         self
     }
 
@@ -133,11 +149,15 @@ impl Client {
             seed: RandomState::new().hash_one(0),
             unix_at_origin: since_epoch.saturating_sub(now.since_origin()),
         };
+        let observers: Vec<_> = self.observers.iter().filter_map(|observer| observer(&request)).collect();
         let request = match self.shared.proxies.as_ref().map(|proxies| proxies.route(request.origin())) {
             Ok(Route::Forward(proxy)) => request.forwarded_by(proxy),
             Ok(Route::Direct | Route::Tunnel(_)) | Err(_) => request,
         };
         let mut call = Call::new(request, config, env, now);
+        for observer in observers {
+            call.observe_boxed(observer).expect("the call has not begun");
+        }
         if let Some(recorder) = recorder {
             call.record(recorder).expect("the call has not begun");
         }

@@ -39,8 +39,10 @@
 //! | `look_up` | names to addresses, on a bounded number of threads |
 //! | `client` | [`Client`]: configuration, trust, and the two ways to make a call |
 //! | `stream` | [`Stream`]: a call as its consumer sees it |
+//! | `chat` | [`Chat`]: a turn of a conversation as its consumer sees it |
 //! | `spawn` | threads in the scope around whoever spawns them |
 
+mod chat;
 mod client;
 mod connection;
 mod driver;
@@ -50,12 +52,16 @@ mod sleeper;
 mod spawn;
 mod stream;
 
+pub use chat::Chat;
 pub use client::Client;
 pub use look_up::MAX_LOOK_UPS;
 pub use spawn::spawn;
 /// The pure core, whole
 pub use steadfast;
-pub use steadfast::call::{Item, Piece, Progress, Request, RequestBuilder, RequestError, Retries};
+pub use steadfast::call::{
+    Item, Observation, Observer, Piece, Progress, Request, RequestBuilder, RequestError, Retries,
+};
+pub use steadfast::chat::{Amount, Conversation, Cost, Format, Price, Prices};
 pub use steadfast::config::{
     ConfigError, EffectiveConfig, Field, Origin, Overrides, RequestConfig, Scope, Source,
 };
@@ -68,5 +74,8 @@ pub use steadfast::outcome::{
 pub use steadfast::time::Bound;
 pub use steadfast::trace::{Bodies, Recorder, Recording};
 pub use steadfast::verb;
+/// Calls as spans and as metrics, for `with_observers`
+#[cfg(any(feature = "tracing", feature = "metrics"))]
+pub use steadfast_observe as observe;
 pub use steadfast_tls::{TlsConfig, TlsConfigError};
 pub use stream::{Canceller, Stream};

@@ -53,6 +53,11 @@ impl Stream {
         *self.outcome.expect("a call that is over has an outcome")
     }
 
+    /// The outcome, once the call is over
+    pub(crate) fn ended(&self) -> Option<&Outcome> {
+        self.outcome.as_deref()
+    }
+
     /// A handle by which another thread can give the call up
     pub fn canceller(&self) -> Canceller {
         Canceller(Arc::clone(self.driver.bell()))

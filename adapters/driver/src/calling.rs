@@ -79,7 +79,17 @@ impl<R: Runtime<Call>> CallStream<R> {
         self.driver.runtime().now()
     }
 
-    fn poll_with<T>(
+    /// The outcome, once the call is over
+    pub(crate) fn ended(&self) -> Option<&Outcome> {
+        self.outcome.as_ref()
+    }
+
+    /// As [`CallStream::ended`], and takes it: nothing may be asked of the call any more
+    pub(crate) fn take_ended(&mut self) -> Option<Outcome> {
+        self.outcome.take()
+    }
+
+    pub(crate) fn poll_with<T>(
         &mut self,
         cx: &mut Context<'_>,
         take: &mut impl FnMut(Item<'_>) -> T,

@@ -13,10 +13,12 @@
 //! | `tunnel` | [`Tunnelling`], [`Through`]: a tunnel through a proxy, and the socket behind it |
 //! | `resting` | [`Resting`]: a connection between two exchanges |
 //! | `client` | [`Client`]: makes calls over TCP, on any runtime that is a [`Network`] |
+//! | `chat` | [`Chat`], [`ToolLoop`]: turns of conversations, and the tools that models call |
 //! | `calling` | [`CallStream`]: a call as a stream of pieces and an outcome, for its consumer |
 //! | `scratch` | the read buffers that all calls on a thread share |
 
 mod calling;
+mod chat;
 mod client;
 mod connection;
 mod driver;
@@ -26,6 +28,10 @@ mod scratch;
 mod tunnel;
 
 pub use calling::CallStream;
+pub use chat::{
+    Chat, LoopEnd, Tool, ToolEnd, ToolError, ToolEvent, ToolFuture, ToolLoop, ToolRecord, ToolReport,
+    ToolRun, tool,
+};
 pub use client::{
     Calls, Client, Connecting, MAX_LOOK_UPS, Network, Resolve, Resolving, Timer, Turn, look_up,
 };

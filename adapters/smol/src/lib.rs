@@ -55,10 +55,17 @@ pub use timer::SmolTimer;
 pub type Client = steadfast_driver::Client<Smol>;
 /// A call under way on smol; see [`steadfast_driver::CallStream`]
 pub type CallStream = steadfast_driver::CallStream<Calls<Smol>>;
+/// A turn of a conversation under way on smol; see [`steadfast_driver::Chat`]
+pub type Chat<'c> = steadfast_driver::Chat<'c, Calls<Smol>>;
+/// A tool loop under way on smol; see [`steadfast_driver::ToolRun`]
+pub type ToolRun<'c> = steadfast_driver::ToolRun<'c, Smol>;
 
 /// The pure core, whole
 pub use steadfast;
-pub use steadfast::call::{Item, Progress, Request, RequestBuilder, RequestError, Retries};
+pub use steadfast::call::{
+    Item, Observation, Observer, Progress, Request, RequestBuilder, RequestError, Retries,
+};
+pub use steadfast::chat::{Amount, Conversation, Cost, Format, Price, Prices, ToolDefinition, ToolResult};
 pub use steadfast::config::{
     ConfigError, EffectiveConfig, Field, Origin, Overrides, RequestConfig, Scope, Scoped, Source,
 };
@@ -73,4 +80,10 @@ pub use steadfast::time::Bound;
 pub use steadfast::trace::{Bodies, Recorder, Recording};
 pub use steadfast::verb;
 pub use steadfast_driver::{Calls, MAX_LOOK_UPS, Piece, Resolve, Resolving};
+pub use steadfast_driver::{
+    LoopEnd, Tool, ToolEnd, ToolError, ToolEvent, ToolFuture, ToolLoop, ToolRecord, ToolReport, tool,
+};
+/// Calls as spans and as metrics, for `with_observers`
+#[cfg(any(feature = "tracing", feature = "metrics"))]
+pub use steadfast_observe as observe;
 pub use steadfast_tls::{TlsConfig, TlsConfigError};

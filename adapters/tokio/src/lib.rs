@@ -53,10 +53,17 @@ pub use timer::TokioTimer;
 pub type Client = steadfast_driver::Client<Tokio>;
 /// A call under way on tokio; see [`steadfast_driver::CallStream`]
 pub type CallStream = steadfast_driver::CallStream<Calls<Tokio>>;
+/// A turn of a conversation under way on tokio; see [`steadfast_driver::Chat`]
+pub type Chat<'c> = steadfast_driver::Chat<'c, Calls<Tokio>>;
+/// A tool loop under way on tokio; see [`steadfast_driver::ToolRun`]
+pub type ToolRun<'c> = steadfast_driver::ToolRun<'c, Tokio>;
 
 /// The pure core, whole
 pub use steadfast;
-pub use steadfast::call::{Item, Progress, Request, RequestBuilder, RequestError, Retries};
+pub use steadfast::call::{
+    Item, Observation, Observer, Progress, Request, RequestBuilder, RequestError, Retries,
+};
+pub use steadfast::chat::{Amount, Conversation, Cost, Format, Price, Prices, ToolDefinition, ToolResult};
 pub use steadfast::config::{
     ConfigError, EffectiveConfig, Field, Origin, Overrides, RequestConfig, Scope, Scoped, Source,
 };
@@ -71,6 +78,12 @@ pub use steadfast::time::Bound;
 pub use steadfast::trace::{Bodies, Recorder, Recording};
 pub use steadfast::verb;
 pub use steadfast_driver::{Calls, MAX_LOOK_UPS, Piece, Resolve, Resolving};
+pub use steadfast_driver::{
+    LoopEnd, Tool, ToolEnd, ToolError, ToolEvent, ToolFuture, ToolLoop, ToolRecord, ToolReport, tool,
+};
+/// Calls as spans and as metrics, for `with_observers`
+#[cfg(any(feature = "tracing", feature = "metrics"))]
+pub use steadfast_observe as observe;
 pub use steadfast_tls::{TlsConfig, TlsConfigError};
 
 /// The example in the README compiles.

@@ -8,12 +8,13 @@ use super::attempt::{Attempt, AttemptPhase, Transport};
 use super::clocks::stream_of;
 use super::credentials::Credentials;
 use super::event::CloseMode;
+use super::observer::Observation;
 use super::request::Retries;
 use super::{Call, Inner, Pause};
 use crate::content::ContentError;
 use crate::dialect::finish::{self, Ending as TurnEnding};
 use crate::dialect::provider_error;
-use crate::http1::{ResponseHead, Tail};
+use crate::http1::{ResponseHead, Tail, TailState};
 use crate::machine::{FailureKind, IoFailure, ProxyRefusal, Stage};
 use crate::outcome::ProviderError;
 use crate::outcome::{
@@ -26,6 +27,9 @@ use crate::retry::retry_after;
 impl Call {
     /// The attempt failed: retries it where the rules allow, or ends the call
     pub(super) fn fail(&mut self, kind: ErrorKind) {
+        if let ErrorKind::Timeout(timeout) = &kind {
+            self.observers.tell(self.now, Observation::Breached(timeout));
+        }
         if self.has_terminal_state()
             && let Some(note) = teardown_noise(&kind)
         {
@@ -56,6 +60,8 @@ impl Call {
         }
         match self.pause(&kind, &headers, retry_after) {
             Some(pause) => {
+                let (attempt, failure) = (self.attempts_made, &kind);
+                self.observers.tell(self.now, Observation::Pausing { attempt, pause, failure, retry_after });
                 self.inner = Inner::Pausing(Pause {
                     began: self.now,
                     until: self.now + pause,
@@ -266,7 +272,9 @@ impl Call {
                 if was_asked_for && !is_leaked {
                     self.close = Some((id, mode));
                 }
-                self.timeline.attempt(AttemptRecord { ended: self.now, reason, ..record });
+                let record = AttemptRecord { ended: self.now, reason, ..record };
+                self.observers.tell(self.now, Observation::AttemptEnded(&record));
+                self.timeline.attempt(record);
                 head
             }
             Inner::Pausing(pause) => {
@@ -278,13 +286,15 @@ impl Call {
     }
 
     fn pause_span(&mut self, pause: &Pause, reason: Reason) {
-        self.timeline.span(Span {
+        let span = Span {
             attempt: self.attempts_made,
             kind: SpanKind::Backoff,
             began: pause.began,
             ended: self.now,
             reason,
-        });
+        };
+        self.observers.tell(self.now, Observation::PhaseEnded(&span));
+        self.timeline.span(span);
     }
 
     fn finish_well(&mut self, ending: Ending, head: Option<ResponseHead>, body: Vec<u8>) {
@@ -311,7 +321,9 @@ impl Call {
         let mut timeline = std::mem::replace(&mut self.timeline, Timeline::new(0, self.now));
         timeline.ended = self.now;
         self.item_out = false;
-        self.inner = Inner::Ending(Box::new(Outcome { result, timeline }));
+        let outcome = Box::new(Outcome { result, timeline });
+        self.observers.tell(self.now, Observation::Over(&outcome));
+        self.inner = Inner::Ending(outcome);
     }
 
     /// Blanks the call's credentials wherever the peer's words are quoted (rule END-5)
@@ -348,6 +360,15 @@ impl Call {
             | ErrorKind::Cancelled
             | ErrorKind::Consumer(_) => {}
         }
+    }
+}
+
+/// What becomes of a connection whose message goes on with these bytes
+pub(super) fn settle(mut tail: Box<Tail>, bytes: &[u8]) -> CloseMode {
+    match tail.receive(bytes) {
+        TailState::Open => CloseMode::Finish(tail),
+        TailState::Ended => CloseMode::Keep,
+        TailState::Broken => CloseMode::Abort,
     }
 }
 

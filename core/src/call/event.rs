@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::http1::{ResponseHead, Tail};
 use crate::outcome::{Delta, Phase, Turn};
-use crate::time::Instant;
 
 /// Names one connection that a call asked for, in order from 1
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -158,21 +157,6 @@ impl Timer {
             Self::ErrorBody | Self::AfterMarker | Self::Backoff => return None,
         })
     }
-}
-
-/// Where a call is, as a live display shows it
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Where the call is
-    pub state: State,
-    /// The present attempt, from 1
-    pub attempt: u32,
-    /// Bytes that came in it
-    pub bytes: u64,
-    /// Since when nothing has come, or when the present phase began
-    pub quiet_since: Instant,
-    /// The next deadline, and why it exists
-    pub deadline: Option<(Instant, Timer)>,
 }
 
 /// Where a call is; the transitions are in the table of [`super`]

@@ -4,7 +4,10 @@
 //! |---|---|
 //! | `request` | [`Request`]: what a call asks for, checked when it is built |
 //! | `event` | what the machine is told, asks for and delivers; its timers and states |
-//! | `piece` | [`Piece`]: an item of a call, owned
+//! | `piece` | [`Piece`]: an item of a call, owned |
+//! | `observer` | [`Observer`]: who is told each step of the timeline as it happens |
+//! | `progress` | [`Progress`]: where a call is, for a live display |
+//! | `model` | [`Request::model`]: the model that a request names |
 //! | `attempt` | one connection, the request going out, the response coming in |
 //! | `assembly` | the answer as it is put together, within its cap |
 //! | `stream` | the layers under a stream: framing, dialect, findings |
@@ -28,7 +31,10 @@ mod document;
 mod ending;
 mod event;
 mod held;
+mod model;
+mod observer;
 mod piece;
+mod progress;
 mod recorded;
 mod request;
 mod response;
@@ -40,7 +46,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::config::RequestConfig;
-use crate::http1::{self, Limits, ResponseDecoder, TailState};
+use crate::http1::{Limits, ResponseDecoder};
 use crate::machine::{Event, Interest, IoFailure, Machine, Misuse, Permit, Stage, Step, Tail, Wait};
 use crate::outcome::{Billing, ErrorKind, Outcome, Reason, Timeline, Turn};
 use crate::retry::backoff::Backoff;
@@ -49,9 +55,13 @@ use crate::trace::{Noted, Recorder};
 
 use assembly::Assembly;
 use attempt::{Attempt, AttemptPhase, PeerEnd, Transport};
-pub use event::{AttemptId, CloseMode, Command, Fact, Item, Progress, State, Timer};
+use ending::settle;
+pub use event::{AttemptId, CloseMode, Command, Fact, Item, State, Timer};
 pub use held::Held;
+use observer::Observers;
+pub use observer::{Observation, Observer};
 pub use piece::Piece;
+pub use progress::Progress;
 pub(crate) use recorded::Described;
 pub use recorded::DescriptionError;
 pub use request::{Origin, Request, RequestBuilder, RequestError, Retries, Shape};
@@ -98,6 +108,7 @@ pub struct Call {
     tail: Tail,
     /// None unless the call is recorded
     recorder: Option<Box<Recorder>>,
+    observers: Observers,
 }
 
 enum Inner {
@@ -140,6 +151,7 @@ impl Call {
             timeline: Timeline::new(env.seed, now),
             tail: Tail::default(),
             recorder: None,
+            observers: Observers::default(),
             request,
         }
     }
@@ -176,25 +188,6 @@ impl Call {
         &self.assembly.turn
     }
 
-    /// Bytes that came in the present attempt, and since when nothing has come; for a live display
-    pub fn progress(&self) -> Progress {
-        let (attempt, bytes, quiet_since) = match &self.inner {
-            Inner::Attempting(attempt) => {
-                let quiet_since = match &attempt.phase {
-                    AttemptPhase::Stream(stream) => stream.quiet_since,
-                    AttemptPhase::Connecting
-                    | AttemptPhase::Waiting
-                    | AttemptPhase::Unary(_)
-                    | AttemptPhase::Refused(_) => attempt.phase_began,
-                };
-                (self.attempts_made, attempt.record.bytes_received, quiet_since)
-            }
-            Inner::Pausing(pause) => (self.attempts_made, 0, pause.began),
-            Inner::Idle | Inner::Ending(_) | Inner::Over => (self.attempts_made, 0, self.now),
-        };
-        Progress { state: self.state(), attempt, bytes, quiet_since, deadline: self.deadline() }
-    }
-
     /// The next step, or what is to be delivered as one
     fn next_step<'s>(&mut self, input: &[u8], used: &mut usize) -> Result<Step<'s, Self>, Delivery> {
         loop {
@@ -211,6 +204,7 @@ impl Call {
                 return Ok(Step::Do(Command::Close(id, mode)));
             }
             if let Some(id) = self.connect.take() {
+                self.attempt_began();
                 return Ok(Step::Do(Command::Connect(id)));
             }
             match &self.inner {
@@ -306,6 +300,25 @@ impl Call {
         attempt.phase_began = self.now;
         attempt.is_replacement = began.is_some();
         self.inner = Inner::Attempting(Box::new(attempt));
+        if began.is_some() {
+            self.phase_began();
+        }
+    }
+
+    /// The attempt is real, for its connection is asked for
+    fn attempt_began(&mut self) {
+        if matches!(&self.inner, Inner::Attempting(attempt) if !attempt.is_replacement) {
+            self.observers.tell(self.now, Observation::AttemptBegan { attempt: self.attempts_made });
+            self.phase_began();
+        }
+    }
+
+    /// Tells the observers which phase the attempt is in
+    fn phase_began(&mut self) {
+        if let Inner::Attempting(attempt) = &self.inner {
+            let (attempt, kind) = (attempt.record.number, attempt.span_kind());
+            self.observers.tell(self.now, Observation::PhaseBegan { attempt, kind });
+        }
     }
 
     fn connected(&mut self, id: AttemptId, reused: bool) -> Result<(), Misuse> {
@@ -370,6 +383,11 @@ impl Call {
             }
             return Ok(&[]);
         }
+        if attempt.record.bytes_received == 0 && !bytes.is_empty() {
+            let attempt = attempt.record.number;
+            self.observers.tell(now, Observation::FirstByte { attempt });
+        }
+        let Some(attempt) = self.open(id)? else { return Ok(&[]) };
         attempt.record.bytes_received += bytes.len() as u64;
         if planted!(TrickledHeadGainsTime) {
             attempt.began = now;
@@ -562,15 +580,6 @@ impl Machine for Call {
                 [&[], &[]]
             }
         }
-    }
-}
-
-/// What becomes of a connection whose message goes on with these bytes
-fn settle(mut tail: Box<http1::Tail>, bytes: &[u8]) -> CloseMode {
-    match tail.receive(bytes) {
-        TailState::Open => CloseMode::Finish(tail),
-        TailState::Ended => CloseMode::Keep,
-        TailState::Broken => CloseMode::Abort,
     }
 }
 

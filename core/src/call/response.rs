@@ -9,6 +9,7 @@ use super::clocks::stream_of;
 use super::content::Content;
 use super::event::Item;
 use super::held::headers_bytes;
+use super::observer::Observation;
 use super::request::Shape;
 use super::stream::{StreamBody, Tail, malformed, text_of};
 use super::{Call, Inner};
@@ -166,7 +167,9 @@ impl Call {
         if attempt.sent < whole && matches!(attempt.http, Transport::Http1(_)) {
             self.timeline.note(Note::ResponseBeforeRequestEnd);
         }
-        attempt.record.status = Some(head.status.as_u16());
+        let (number, status) = (attempt.record.number, head.status.as_u16());
+        attempt.record.status = Some(status);
+        self.observers.tell(now, Observation::Head { attempt: number, status });
         let content = content::Decoder::for_headers(&head.headers);
         let content_type = content_type(&head.headers);
         let is_foreign = dialect.is_some() && is_foreign(content_type.as_deref());
@@ -206,19 +209,22 @@ impl Call {
             attempt.phase = phase;
             attempt.phase_began = now;
         }
+        self.phase_began();
     }
 
     /// Records the present phase, which ends now
     pub(super) fn span(&mut self, reason: Reason) {
         if let Inner::Attempting(attempt) = &mut self.inner {
-            self.timeline.span(Span {
+            let span = Span {
                 attempt: attempt.record.number,
                 kind: attempt.span_kind(),
                 began: attempt.phase_began,
                 ended: self.now,
                 reason,
-            });
+            };
             attempt.phase_began = self.now;
+            self.observers.tell(self.now, Observation::PhaseEnded(&span));
+            self.timeline.span(span);
         }
     }
 
@@ -415,6 +421,9 @@ impl Call {
                 stream.had_content = true;
                 stream.event_extends = true;
                 record.deltas += 1;
+                if self.billing < Billing::Delivered {
+                    self.observers.tell(now, Observation::FirstDelta { attempt: record.number });
+                }
                 self.billing = Billing::Delivered;
                 Delivery::Delta(index)
             }
@@ -431,6 +440,7 @@ impl Call {
     fn event_over(&mut self) -> Delivery {
         let now = self.now;
         let Inner::Attempting(attempt) = &mut self.inner else { return Delivery::Nothing };
+        let number = attempt.record.number;
         let Some(stream) = attempt.stream() else { return Delivery::Nothing };
         let extended = std::mem::take(&mut stream.event_extends);
         if planted!(PingsExtendContent) {
@@ -440,8 +450,11 @@ impl Call {
             self.timeline.note(Note::PayloadSkipped);
         }
         match (stream.progress(), stream.marked_at) {
-            (Progress::Ended, _) => {
+            (Progress::Ended, marked_at) => {
                 let reason = if stream.is_whole() { Reason::EndOfBody } else { Reason::Sentinel };
+                if marked_at.is_none() {
+                    self.observers.tell(now, Observation::Terminal { attempt: number, reason });
+                }
                 if !self.end_pieces() {
                     self.complete(reason);
                 }
@@ -453,6 +466,11 @@ impl Call {
                     self.span(Reason::Marker);
                 }
                 self.mark(Some(now));
+                let reason = Reason::Marker;
+                self.observers.tell(now, Observation::Terminal { attempt: number, reason });
+                if marked_at.is_none() {
+                    self.phase_began();
+                }
                 // The consumer gets the turn, empty or not: no other attempt may follow (RTY-2).
                 self.billing = Billing::Delivered;
                 Delivery::Finished
@@ -461,6 +479,7 @@ impl Call {
             (Progress::Open, Some(_)) => {
                 self.span(Reason::Done);
                 self.mark(None);
+                self.phase_began();
                 Delivery::Nothing
             }
             (Progress::Open, None) => Delivery::Nothing,

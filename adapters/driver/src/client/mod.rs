@@ -22,7 +22,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, OnceLock};
 
-use steadfast::call::{Call, Env, Request};
+use steadfast::call::{Call, Env, Observer, Request};
 use steadfast::config::{ConfigError, EffectiveConfig, Overrides, RequestConfig};
 use steadfast::connect::Proxies;
 use steadfast::machine::{FailureKind, IoFailure, Stage};
@@ -38,6 +38,7 @@ use pool::Connections;
 pub use calls::Calls;
 pub use network::{Connecting, Network, Timer, Turn};
 pub use resolve::{MAX_LOOK_UPS, Resolve, Resolving, look_up};
+pub(crate) use time::{Alarm, Clock};
 
 /// Makes calls
 ///
@@ -50,10 +51,14 @@ pub struct Client<N: Network> {
     connector: Connector<N>,
     connections: Connections<N>,
     recorders: Option<Recorders>,
+    observers: Vec<Observers>,
 }
 
 /// What records the calls of a client
 type Recorders = Arc<dyn Fn(&Request) -> Option<Recorder> + Send + Sync>;
+
+/// What observes the calls of a client
+type Observers = Arc<dyn Fn(&Request) -> Option<Box<dyn Observer>> + Send + Sync>;
 
 /// Whom TLS trusts; the platform's certificates are loaded when they are first needed
 #[derive(Default)]
@@ -68,7 +73,7 @@ impl<N: Network> Client<N> {
     pub fn new() -> Self {
         let connector = Connector::new();
         let connections = Connections::new(connector.clock, PoolSettings::default());
-        Self { overrides: Overrides::new(), connector, connections, recorders: None }
+        Self { overrides: Overrides::new(), connector, connections, recorders: None, observers: Vec::new() }
     }
 
     /// The same client with these overrides for each of its calls, merged over those it had
@@ -123,6 +128,18 @@ impl<N: Network> Client<N> {
         self
     }
 
+    /// The same client, which also shows each of its calls to the observer that `observers` gives for it
+    ///
+    /// An observer is told every step of its call as it happens, see [`Observer`]. What was given here
+    /// before stays: a call may have several.
+    pub fn with_observers(
+        mut self,
+        observers: impl Fn(&Request) -> Option<Box<dyn Observer>> + Send + Sync + 'static,
+    ) -> Self {
+        self.observers.push(Arc::new(observers));
+        self
+    }
+
     /// Closes the connections that no call uses, of this client and its clones
     pub fn close_idle(&self) {
         self.connections.close_idle();
@@ -157,24 +174,48 @@ impl<N: Network> Client<N> {
     /// The call begins now, with what is in force here (rule CFG-5). Works for a unary request too:
     /// there are no pieces then, only the outcome.
     pub fn stream(&self, request: Request) -> CallStream<Calls<N>> {
-        let recorder = self.recorders.as_ref().and_then(|recorders| recorders(&request));
-        self.begin(request, recorder)
+        self.stream_under(request, &Overrides::new())
     }
 
     /// As [`Client::stream`], and records the call
     ///
     /// [`CallStream::recording`] tells how that goes. Whatever becomes of it, the call goes on.
     pub fn record(&self, request: Request, recorder: Recorder) -> CallStream<Calls<N>> {
-        self.begin(request, Some(recorder))
+        self.begin(request, Some(recorder), &Overrides::new())
     }
 
-    fn begin(&self, request: Request, recorder: Option<Recorder>) -> CallStream<Calls<N>> {
+    /// As [`Client::stream`], with `overrides` that go before all others, and were checked
+    pub(crate) fn stream_under(&self, request: Request, overrides: &Overrides) -> CallStream<Calls<N>> {
+        let recorder = self.recorders.as_ref().and_then(|recorders| recorders(&request));
+        self.begin(request, recorder, overrides)
+    }
+
+    /// What is in force here and now for this request
+    pub(crate) fn config_of(&self, request: &Request) -> RequestConfig {
         let config = self.config().with(request.overrides());
-        let config = config.expect("overrides were checked when the request was built").config();
+        config.expect("overrides were checked when the request was built").config()
+    }
+
+    /// The clock by which its calls go
+    pub(crate) fn clock(&self) -> Clock<N> {
+        self.connector.clock
+    }
+
+    fn begin(
+        &self,
+        request: Request,
+        recorder: Option<Recorder>,
+        overrides: &Overrides,
+    ) -> CallStream<Calls<N>> {
+        let config = self.config_of(&request).with(overrides).expect("overrides were checked");
         let clock = self.connector.clock;
         let env = Env { seed: RandomState::new().hash_one(0), unix_at_origin: clock.unix_at_origin() };
         let origin = request.origin().clone();
+        let observers: Vec<_> = self.observers.iter().filter_map(|observer| observer(&request)).collect();
         let mut call = Call::new(self.connector.prepare(request), config, env, clock.now());
+        for observer in observers {
+            call.observe_boxed(observer).expect("the call has not begun");
+        }
         if let Some(recorder) = recorder {
             call.record(recorder).expect("the call has not begun");
         }

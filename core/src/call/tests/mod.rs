@@ -1,7 +1,7 @@
 //! The call machine at exact instants, under virtual time.
 //!
-//! `play` is the driver, `record` what it saw and the invariants that hold for every call, `wire`
-//! what servers send. The other files are the tests, by theme.
+//! `play` is the driver, `record` what it saw and the invariants that hold for every call, `watch` an
+//! observer of every call, `wire` what servers send. The other files are the tests, by theme.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
@@ -10,6 +10,7 @@
 
 mod play;
 mod record;
+mod watch;
 mod wire;
 
 mod backpressure;
@@ -20,6 +21,7 @@ mod connect;
 mod drops;
 mod facts;
 mod misuse;
+mod observers;
 #[cfg(feature = "planted-faults")]
 mod planted;
 mod proxy;

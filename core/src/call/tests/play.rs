@@ -11,6 +11,7 @@ use crate::time::Instant;
 use crate::trace::{Finish, Memory, Recorder, Trace};
 
 use super::record::Record;
+use super::watch::Watch;
 use super::wire;
 
 /// More steps than any play takes: a call that goes round in circles fails instead of hanging
@@ -40,6 +41,7 @@ pub(super) struct Play {
     interrupt: Box<dyn FnMut(usize) -> bool>,
     /// The points at which a drain could be dropped, so far
     pub(super) points: usize,
+    pub(super) watch: Watch,
     /// After the call, for what that writes when it is dropped
     replayed: Replayed,
 }
@@ -71,8 +73,11 @@ impl Play {
         let mut call = Call::new(request, config, env, START);
         let replayed = Replayed(Memory::default());
         call.record(Recorder::new(replayed.0.clone())).unwrap();
+        let watch = Watch::default();
+        call.observe(watch.clone()).unwrap();
         Self {
             call,
+            watch,
             replayed,
             record: Record::default(),
             now: Duration::ZERO,

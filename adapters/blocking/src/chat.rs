@@ -1,0 +1,88 @@
+//! One turn of a conversation under way.
+
+use std::fmt;
+
+use steadfast::call::{Item, Piece, RequestError};
+use steadfast::chat::{Conversation, Cost, Exchange, Input};
+use steadfast::outcome::{Outcome, Turn};
+
+use crate::client::Client;
+use crate::stream::{Canceller, Stream};
+
+impl Client {
+    /// Says something in a conversation, and takes the answer
+    ///
+    /// The call begins now, with what is in force here (rule CFG-5). The conversation is borrowed until
+    /// the [`Chat`] is over or dropped. A failed call leaves it as it was (rule CHAT-1).
+    ///
+    /// Errors: what is wrong with the endpoint that the conversation was given.
+    pub fn chat<'c>(
+        &self,
+        conversation: &'c mut Conversation,
+        input: impl Into<Input>,
+    ) -> Result<Chat<'c>, RequestError> {
+        let exchange = conversation.exchange(input);
+        let stream = self.stream(exchange.request()?);
+        Ok(Chat { stream, exchange: Some(exchange), cost: Cost::default() })
+    }
+}
+
+/// A turn of a conversation under way: an [`Iterator`] of pieces, and an [`Outcome`] at the end
+///
+/// The turn is added to the conversation at its end, be it by [`Chat::outcome`] or by taking all
+/// pieces. Dropping it before that cancels the call, and the conversation is as it was.
+#[must_use = "a turn does nothing unless something is asked of it"]
+pub struct Chat<'c> {
+    stream: Stream,
+    /// None once it is over
+    exchange: Option<Exchange<'c>>,
+    cost: Cost,
+}
+
+impl Chat<'_> {
+    /// The next item, lent to `take`, which may look at it without copying; `None` once the turn is over
+    pub fn next_with<T>(&mut self, take: impl FnMut(Item<'_>) -> T) -> Option<T> {
+        let item = self.stream.next_with(take);
+        if let (None, Some(outcome)) = (&item, self.stream.ended())
+            && let Some(exchange) = self.exchange.take()
+        {
+            self.cost = exchange.finish(outcome);
+        }
+        item
+    }
+
+    /// The end of the turn; pieces that were not taken are in it
+    pub fn outcome(mut self) -> Outcome {
+        while self.next_with(|_| ()).is_some() {}
+        self.stream.outcome()
+    }
+
+    /// A handle by which another thread can give the turn up
+    pub fn canceller(&self) -> Canceller {
+        self.stream.canceller()
+    }
+
+    /// The answer as far as it came
+    pub fn turn(&self) -> &Turn {
+        self.stream.turn()
+    }
+
+    /// What the turn has cost; nothing before it is over, or where it failed
+    pub fn cost(&self) -> &Cost {
+        &self.cost
+    }
+}
+
+impl Iterator for Chat<'_> {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        self.next_with(|item| Piece::from(item))
+    }
+}
+
+impl fmt::Debug for Chat<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chat").field("call", &self.stream).field("exchange", &self.exchange).finish()
+    }
+}

@@ -1,0 +1,136 @@
+//! Counters and histograms of calls, attempts, waits and bounds.
+
+use metrics::{Label, Unit, counter, describe_counter, describe_histogram, histogram};
+use steadfast::call::{Observation, Observer, Request};
+use steadfast::outcome::Outcome;
+use steadfast::time::Instant;
+
+use crate::names::{Names, error_type};
+
+/// An observer that counts and measures; it costs little where no recorder of metrics is installed
+///
+/// | metric | kind | of what | its own labels |
+/// |---|---|---|---|
+/// | `gen_ai.client.operation.duration` | histogram, s | a call, whole | `gen_ai.response.model`, `error.type` |
+/// | `gen_ai.client.operation.time_to_first_chunk` | histogram, s | the call's start to its first delta | |
+/// | `gen_ai.client.token.usage` | histogram | tokens of a call | `gen_ai.token.type`: `input` or `output` |
+/// | `steadfast.calls` | counter | calls that ended | `steadfast.result`, and `error.type` |
+/// | `steadfast.attempts` | counter | attempts that ended | `steadfast.reason` |
+/// | `steadfast.attempt.time_to_first_byte` | histogram, s | an attempt's start to its first byte | |
+/// | `steadfast.attempt.largest_gap` | histogram, s | the longest silence within a stream | |
+/// | `steadfast.waits` | counter | pauses before another attempt | `error.type`: that of the failure before |
+/// | `steadfast.wait.duration` | histogram, s | such a pause, as planned | the same |
+/// | `steadfast.breaches` | counter | bounds that were reached | `steadfast.phase` |
+///
+/// All have the labels `gen_ai.operation.name`, `gen_ai.provider.name`, `gen_ai.request.model`,
+/// `server.address` and `server.port`.
+pub fn metrics(request: &Request) -> Option<Box<dyn Observer>> {
+    let Names { operation, provider, model, address, port } = Names::of(request);
+    let mut labels = vec![
+        Label::from_static_parts("gen_ai.operation.name", operation),
+        Label::from_static_parts("gen_ai.provider.name", provider),
+        Label::new("server.address", address),
+        Label::new("server.port", port.to_string()),
+    ];
+    labels.extend(model.map(|model| Label::new("gen_ai.request.model", model)));
+    Some(Box::new(Numbers { labels, began: None, attempt_began: Instant::ORIGIN }))
+}
+
+/// Tells the recorder of metrics what each one is, and its unit; once, after it is installed
+pub fn describe_metrics() {
+    let seconds = Unit::Seconds;
+    describe_histogram!("gen_ai.client.operation.duration", seconds, "How long a call took");
+    describe_histogram!(
+        "gen_ai.client.operation.time_to_first_chunk",
+        seconds,
+        "From the start of a call to the first piece of its answer"
+    );
+    describe_histogram!("gen_ai.client.token.usage", Unit::Count, "Tokens of a call");
+    describe_counter!("steadfast.calls", Unit::Count, "Calls that ended");
+    describe_counter!("steadfast.attempts", Unit::Count, "Attempts that ended");
+    describe_histogram!(
+        "steadfast.attempt.time_to_first_byte",
+        seconds,
+        "From the start of an attempt to the first byte of its response"
+    );
+    describe_histogram!("steadfast.attempt.largest_gap", seconds, "The longest silence within a stream");
+    describe_counter!("steadfast.waits", Unit::Count, "Pauses before another attempt");
+    describe_histogram!("steadfast.wait.duration", seconds, "A pause before another attempt");
+    describe_counter!("steadfast.breaches", Unit::Count, "Bounds that were reached");
+}
+
+/// The numbers of one call
+struct Numbers {
+    labels: Vec<Label>,
+    /// When the call did
+    began: Option<Instant>,
+    attempt_began: Instant,
+}
+
+impl Observer for Numbers {
+    fn observe(&mut self, at: Instant, seen: &Observation<'_>) {
+        let began = *self.began.get_or_insert(at);
+        match *seen {
+            Observation::AttemptBegan { .. } => self.attempt_began = at,
+            Observation::FirstByte { .. } => {
+                let waited = (at - self.attempt_began).as_secs_f64();
+                histogram!("steadfast.attempt.time_to_first_byte", self.labels.clone()).record(waited);
+            }
+            Observation::FirstDelta { .. } => {
+                let waited = (at - began).as_secs_f64();
+                let name = "gen_ai.client.operation.time_to_first_chunk";
+                histogram!(name, self.labels.clone()).record(waited);
+            }
+            Observation::Breached(timeout) => {
+                let labels = self.with([("steadfast.phase", timeout.phase.name().to_owned())]);
+                counter!("steadfast.breaches", labels).increment(1);
+            }
+            Observation::AttemptEnded(record) => {
+                let labels = self.with([("steadfast.reason", record.reason.to_string())]);
+                counter!("steadfast.attempts", labels).increment(1);
+                if record.events > 0 {
+                    let gap = record.largest_gap.as_secs_f64();
+                    histogram!("steadfast.attempt.largest_gap", self.labels.clone()).record(gap);
+                }
+            }
+            Observation::Pausing { pause, failure, .. } => {
+                let labels = self.with([("error.type", error_type(failure))]);
+                counter!("steadfast.waits", labels.clone()).increment(1);
+                histogram!("steadfast.wait.duration", labels).record(pause.as_secs_f64());
+            }
+            Observation::Over(outcome) => self.over(outcome),
+            Observation::PhaseBegan { .. }
+            | Observation::Head { .. }
+            | Observation::Terminal { .. }
+            | Observation::PhaseEnded(_)
+            | _ => {}
+        }
+    }
+}
+
+impl Numbers {
+    fn over(&self, outcome: &Outcome) {
+        let error = outcome.result.as_ref().err().map(|error| ("error.type", error_type(&error.kind)));
+        let result = ("steadfast.result", outcome.word().to_owned());
+        counter!("steadfast.calls", self.with([result].into_iter().chain(error.clone()))).increment(1);
+        let turn = outcome.turn();
+        let model = turn.model.clone().map(|model| ("gen_ai.response.model", model));
+        histogram!("gen_ai.client.operation.duration", self.with(error.into_iter().chain(model.clone())))
+            .record(outcome.timeline.elapsed().as_secs_f64());
+        let usage = turn.usage.as_ref();
+        for (kind, tokens) in [
+            ("input", usage.and_then(|usage| usage.input_tokens)),
+            ("output", usage.and_then(|usage| usage.output_tokens)),
+        ] {
+            if let Some(tokens) = tokens {
+                let kind = [("gen_ai.token.type", kind.to_owned())].into_iter().chain(model.clone());
+                histogram!("gen_ai.client.token.usage", self.with(kind)).record(tokens as f64);
+            }
+        }
+    }
+
+    fn with(&self, more: impl IntoIterator<Item = (&'static str, String)>) -> Vec<Label> {
+        let more = more.into_iter().map(|(name, value)| Label::new(name, value));
+        self.labels.iter().cloned().chain(more).collect()
+    }
+}

@@ -1,0 +1,111 @@
+//! A tool loop of two turns in the dialects that have shapes of their own.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use serde_json::{Value, json};
+use steadfast_tokio::{Format, LoopEnd, ToolLoop};
+
+use crate::server::{Does, bodies, client, conversation, serve};
+use crate::tools::echo;
+
+/// Runs the loop; returns the messages of its second request
+async fn second_request(format: Format, turns: [Vec<Value>; 2]) -> Vec<Value> {
+    let mock = serve(turns.map(Does::Streams));
+    let (client, mut conversation) = (client(), conversation(&mock, format));
+    let runs = Arc::default();
+    let report = ToolLoop::new([echo(&runs)]).run(&client, &mut conversation, "Go").unwrap().report().await;
+    assert_eq!((report.end, report.text()), (LoopEnd::Answered, "So."), "{report:?}");
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+    assert_eq!((report.cost.calls, report.cost.uncounted, report.cost.tokens.total()), (2, 0, 26));
+    let body = bodies(&mock).remove(1);
+    let member = ["messages", "input", "contents"].into_iter().find(|name| body[name].is_array());
+    body[member.expect("messages")].as_array().unwrap().clone()
+}
+
+#[tokio::test]
+async fn openai_responses() {
+    let usage = json!({"input_tokens": 10, "output_tokens": 3});
+    let done =
+        json!({"type": "response.completed", "response": {"id": "r", "status": "completed", "usage": usage}});
+    let call =
+        json!({"type": "function_call", "id": "fc_1", "call_id": "t1", "name": "echo", "arguments": ""});
+    let turns = [
+        vec![
+            json!({"type": "response.output_item.added", "output_index": 0, "item": call}),
+            json!({"type": "response.function_call_arguments.delta", "output_index": 0, "delta": "{\"x\":1}"}),
+            json!({"type": "response.function_call_arguments.done", "output_index": 0, "arguments": "{\"x\":1}"}),
+            done.clone(),
+        ],
+        vec![json!({"type": "response.output_text.delta", "output_index": 0, "delta": "So."}), done],
+    ];
+    assert_eq!(
+        second_request(Format::OpenAiResponses, turns).await,
+        [
+            json!({"role": "user", "content": "Go"}),
+            json!({"type": "function_call", "call_id": "t1", "name": "echo", "arguments": "{\"x\":1}"}),
+            json!({"type": "function_call_output", "call_id": "t1", "output": "{\"x\":1}"}),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn anthropic() {
+    let start = json!({"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 10, "output_tokens": 1}}});
+    let end = |reason: &str| json!({"type": "message_delta", "delta": {"stop_reason": reason}, "usage": {"output_tokens": 3}});
+    let (stop, over) = (json!({"type": "content_block_stop", "index": 0}), json!({"type": "message_stop"}));
+    let block = |block: Value| json!({"type": "content_block_start", "index": 0, "content_block": block});
+    let delta = |delta: Value| json!({"type": "content_block_delta", "index": 0, "delta": delta});
+    let turns = [
+        vec![
+            start.clone(),
+            block(json!({"type": "tool_use", "id": "t1", "name": "echo", "input": {}})),
+            delta(json!({"type": "input_json_delta", "partial_json": "{\"x\":1}"})),
+            stop.clone(),
+            end("tool_use"),
+            over.clone(),
+        ],
+        vec![
+            start,
+            block(json!({"type": "text", "text": ""})),
+            delta(json!({"type": "text_delta", "text": "So."})),
+            stop,
+            end("end_turn"),
+            over,
+        ],
+    ];
+    assert_eq!(
+        second_request(Format::Anthropic, turns).await,
+        [
+            json!({"role": "user", "content": "Go"}),
+            json!({"role": "assistant", "content": [
+                {"type": "tool_use", "id": "t1", "name": "echo", "input": {"x": 1}},
+            ]}),
+            json!({"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "t1", "content": "{\"x\":1}"},
+            ]}),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn gemini() {
+    let answer = |part: Value| {
+        vec![json!({
+            "candidates": [{"index": 0, "content": {"role": "model", "parts": [part]}, "finishReason": "STOP"}],
+            "usageMetadata": {"promptTokenCount": 10, "candidatesTokenCount": 3},
+        })]
+    };
+    let call = json!({"name": "echo", "args": {"x": 1}});
+    let turns = [answer(json!({"functionCall": call})), answer(json!({"text": "So."}))];
+    assert_eq!(
+        second_request(Format::Gemini, turns).await,
+        [
+            json!({"role": "user", "parts": [{"text": "Go"}]}),
+            json!({"role": "model", "parts": [{"functionCall": call}]}),
+            json!({"role": "user", "parts": [
+                {"functionResponse": {"name": "echo", "response": {"output": {"x": 1}}}},
+            ]}),
+        ]
+    );
+}

@@ -1,0 +1,146 @@
+//! The model's message, as its dialect wants it back.
+
+use serde_json::{Map, Value, json};
+
+use super::Format;
+use crate::outcome::{Choice, Outcome, ToolCall, ToolKind};
+
+impl Format {
+    /// The messages that stand for the first choice of an answer; none where nothing was said
+    ///
+    /// Reasoning is not sent back, but where a dialect asks for it. Nor are calls of the provider's own
+    /// tools, whose results are not in a turn; nor, if the answer did not come whole, calls that are not
+    /// whole (rule STR-11), for nobody can answer those.
+    pub(super) fn assistant(self, outcome: &Outcome) -> Vec<Value> {
+        let Some(choice) = outcome.turn().choices.first() else { return Vec::new() };
+        let is_completed = outcome.word() == "completed";
+        let calls: Vec<&ToolCall> = choice
+            .tool_calls
+            .iter()
+            .filter(|call| call.kind != ToolKind::Server && (is_completed || outcome.is_whole(call)))
+            .collect();
+        match self {
+            Self::OpenAiChat => openai_chat(choice, &calls),
+            Self::OpenAiResponses => openai_responses(choice, &calls),
+            Self::Anthropic => anthropic(choice, &calls),
+            Self::Gemini => gemini(choice, &calls),
+            Self::Ollama => ollama(choice, &calls),
+            Self::Cohere => cohere(choice, &calls),
+        }
+    }
+}
+
+/// An assistant's message with these members
+fn message(members: impl IntoIterator<Item = (&'static str, Value)>) -> Vec<Value> {
+    let members = members.into_iter().map(|(name, value)| (name.to_owned(), value));
+    let role = ("role".to_owned(), Value::from("assistant"));
+    vec![Value::Object(Map::from_iter(members.chain([role])))]
+}
+
+/// Arguments as the JSON object that they are; an empty one where they are none
+///
+/// A dialect that wants an object takes nothing else.
+fn object(call: &ToolCall) -> Value {
+    serde_json::from_str(&call.arguments).ok().filter(Value::is_object).unwrap_or_else(|| json!({}))
+}
+
+/// A function call in OpenAI's words
+fn function(call: &ToolCall) -> Value {
+    match call.kind {
+        ToolKind::Custom => json!({
+            "id": call.id, "type": "custom", "custom": {"name": call.name, "input": call.arguments},
+        }),
+        ToolKind::Function | ToolKind::Server => {
+            let arguments = if call.arguments.is_empty() { "{}" } else { &call.arguments };
+            json!({
+                "id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments},
+            })
+        }
+    }
+}
+
+fn openai_chat(choice: &Choice, calls: &[&ToolCall]) -> Vec<Value> {
+    if choice.text.is_empty() && choice.refusal.is_empty() && calls.is_empty() {
+        return Vec::new();
+    }
+    let content = if choice.text.is_empty() { Value::Null } else { choice.text.as_str().into() };
+    let mut members = vec![("content", content)];
+    if !choice.refusal.is_empty() {
+        members.push(("refusal", choice.refusal.as_str().into()));
+    }
+    if !calls.is_empty() {
+        members.push(("tool_calls", calls.iter().map(|call| function(call)).collect()));
+    }
+    message(members)
+}
+
+fn openai_responses(choice: &Choice, calls: &[&ToolCall]) -> Vec<Value> {
+    let parts: Vec<Value> = [("output_text", "text", &choice.text), ("refusal", "refusal", &choice.refusal)]
+        .into_iter()
+        .filter(|(_, _, said)| !said.is_empty())
+        .map(|(kind, member, said)| {
+            let mut part = json!({"type": kind});
+            part[member] = said.as_str().into();
+            part
+        })
+        .collect();
+    let said = (!parts.is_empty()).then(|| json!({"type": "message", "role": "assistant", "content": parts}));
+    let calls = calls.iter().map(|call| match call.kind {
+        ToolKind::Custom => json!({
+            "type": "custom_tool_call", "call_id": call.id, "name": call.name, "input": call.arguments,
+        }),
+        ToolKind::Function | ToolKind::Server => {
+            let arguments = if call.arguments.is_empty() { "{}" } else { &call.arguments };
+            json!({
+                "type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments,
+            })
+        }
+    });
+    said.into_iter().chain(calls).collect()
+}
+
+fn anthropic(choice: &Choice, calls: &[&ToolCall]) -> Vec<Value> {
+    // A block without text is refused, and so is a message without a block.
+    let text = (!choice.text.is_empty()).then(|| json!({"type": "text", "text": choice.text}));
+    let calls = calls
+        .iter()
+        .map(|call| json!({"type": "tool_use", "id": call.id, "name": call.name, "input": object(call)}));
+    let content: Vec<Value> = text.into_iter().chain(calls).collect();
+    if content.is_empty() { content } else { message([("content", content.into())]) }
+}
+
+fn gemini(choice: &Choice, calls: &[&ToolCall]) -> Vec<Value> {
+    let text = (!choice.text.is_empty()).then(|| json!({"text": choice.text}));
+    let calls = calls.iter().map(|call| {
+        let mut part = json!({"name": call.name, "args": object(call)});
+        if !call.id.is_empty() {
+            part["id"] = call.id.as_str().into();
+        }
+        json!({"functionCall": part})
+    });
+    let parts: Vec<Value> = text.into_iter().chain(calls).collect();
+    if parts.is_empty() { parts } else { vec![json!({"role": "model", "parts": parts})] }
+}
+
+fn ollama(choice: &Choice, calls: &[&ToolCall]) -> Vec<Value> {
+    if choice.text.is_empty() && calls.is_empty() {
+        return Vec::new();
+    }
+    let mut members = vec![("content", Value::from(choice.text.as_str()))];
+    if !calls.is_empty() {
+        let calls: Vec<Value> = calls
+            .iter()
+            .map(|call| json!({"function": {"name": call.name, "arguments": object(call)}}))
+            .collect();
+        members.push(("tool_calls", calls.into()));
+    }
+    message(members)
+}
+
+fn cohere(choice: &Choice, calls: &[&ToolCall]) -> Vec<Value> {
+    let text = (!choice.text.is_empty()).then(|| ("content", Value::from(choice.text.as_str())));
+    let calls = (!calls.is_empty())
+        .then(|| ("tool_calls", calls.iter().map(|call| function(call)).collect::<Value>()));
+    let members: Vec<_> = text.into_iter().chain(calls).collect();
+    if members.is_empty() { Vec::new() } else { message(members) }
+}
