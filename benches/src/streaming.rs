@@ -53,7 +53,10 @@ impl Streaming {
         let mut call = Call::new(request, RequestConfig::default(), env, Instant::ORIGIN);
         let id = match call.handle(Instant::ORIGIN, Event::Start).expect("a call that begins").next() {
             Step::Do(Command::Connect(id)) => id,
-            Step::Do(Command::Close(..)) | Step::Deliver(_) | Step::Wait(_) | Step::Done(_) => {
+            Step::Do(Command::Close(..) | Command::Retry(_))
+            | Step::Deliver(_)
+            | Step::Wait(_)
+            | Step::Done(_) => {
                 panic!("a call begins with a connection")
             }
         };

@@ -56,7 +56,7 @@
 //!         let wait = loop {
 //!             match drain.next() {
 //!                 Step::Do(Command::Connect(id)) => connected = Some(id),
-//!                 Step::Do(Command::Close(..)) => {}
+//!                 Step::Do(Command::Close(..) | Command::Retry(_)) => {}
 //!                 Step::Deliver(Item::Delta(Delta::Text { text: piece, .. })) => text.push_str(piece),
 //!                 Step::Deliver(_) => {}
 //!                 Step::Wait(wait) => break wait,

@@ -256,7 +256,9 @@ pub enum FailureKind {
     /// The peer reset the connection, or it broke
     Reset,
     /// The peer's certificate was not accepted
-    Certificate,
+    Certificate(CertificateFault),
+    /// The peer did not accept ours, or wants one and got none
+    ClientCertificate(ClientCertificateFault),
     /// The peer broke TLS
     Tls,
     /// A proxy did not make the tunnel
@@ -265,11 +267,59 @@ pub enum FailureKind {
     Other,
 }
 
+/// Why a peer's certificate was not accepted
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum CertificateFault {
+    /// Its time is over
+    Expired,
+    /// Its time has not begun; or the clock of this machine is slow
+    NotYetValid,
+    /// It is for other names
+    WrongHost,
+    /// No root that we trust has issued it
+    UnknownIssuer,
+    /// It was issued by nobody but itself, and is none of the roots that we trust
+    SelfSigned,
+    /// Its issuer has revoked it
+    Revoked,
+    /// Anything else
+    Other,
+}
+
+impl fmt::Display for CertificateFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Expired => "has expired",
+            Self::NotYetValid => "is not valid yet",
+            Self::WrongHost => "is for another host",
+            Self::UnknownIssuer => "has an unknown issuer",
+            Self::SelfSigned => "is self-signed, and not among the trusted roots",
+            Self::Revoked => "was revoked",
+            Self::Other => "was not accepted",
+        })
+    }
+}
+
+/// What a peer misses in our own certificate, as its alert says (RFC 8446 section 6.2)
+///
+/// With TLS 1.2 some servers only say that the handshake failed, which is [`FailureKind::Tls`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ClientCertificateFault {
+    /// It wants one, and got none
+    Required,
+    /// It did not accept the one it got
+    Refused,
+}
+
 /// How a proxy refused
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProxyRefusal {
-    /// It wants credentials, or others than ours: status 407, or SOCKS5's word for it
+    /// It wants credentials, or others than ours: status 407 or 401 to CONNECT, or SOCKS5's word for it
     AuthenticationRequired,
     /// It answered CONNECT with this status
     Status(u16),

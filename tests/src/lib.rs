@@ -2,4 +2,5 @@
 
 pub mod corpus;
 pub mod hand;
+pub mod peers;
 pub mod shared;

@@ -2,14 +2,16 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, OnceLock};
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Instant as Clock, SystemTime, UNIX_EPOCH};
 
 use steadfast::call::{Call, Env, Observer, Request};
 use steadfast::config::{ConfigError, EffectiveConfig, Overrides, RequestConfig};
-use steadfast::connect::{Proxies, ProxiesError, Route};
+use steadfast::connect::{Proxies, ProxiesError, Route, TcpSettings};
 use steadfast::machine::{FailureKind, IoFailure, Stage};
 use steadfast::outcome::Outcome;
+use steadfast::retry::{RetryBudget, RetryBudgetSettings};
 use steadfast::time::Instant;
 use steadfast::trace::Recorder;
 use steadfast_tls::TlsConfig;
@@ -45,6 +47,11 @@ pub(crate) struct Shared {
     tls: Arc<OnceLock<Result<TlsConfig, String>>>,
     pub(crate) proxies: Result<Proxies, ProxiesError>,
     pub(crate) resolver: Arc<Resolver>,
+    pub(crate) tcp: TcpSettings,
+    /// What the calls have for their retries together
+    pub(crate) budget: Option<Arc<Mutex<RetryBudget>>>,
+    /// Where every connection leads, if that was said
+    pub(crate) unix_socket: Option<Arc<Path>>,
 }
 
 impl Client {
@@ -59,6 +66,9 @@ impl Client {
             tls: Arc::default(),
             proxies: Proxies::from_environment(|name| std::env::var(name).ok()),
             resolver: Arc::default(),
+            tcp: TcpSettings::default(),
+            budget: None,
+            unix_socket: None,
         };
         Self { overrides: Overrides::new(), shared: Arc::new(shared), recorders: None, observers: Vec::new() }
     }
@@ -86,6 +96,34 @@ impl Client {
     /// All that happens on the way through one is within `connect_timeout`, and fails as `Proxy`.
     pub fn with_proxies(mut self, proxies: Proxies) -> Self {
         Arc::make_mut(&mut self.shared).proxies = Ok(proxies);
+        self
+    }
+
+    /// The same client, whose calls have a budget for their retries together (rule RTY-9)
+    ///
+    /// Each call pays in, each retry takes out, and a call that finds it used up fails with what the server
+    /// said last, noted as `retry_budget_used_up`. Clones share it. Without one only `max_attempts` and
+    /// `total_deadline` hold back retries. A connection that was stale is replaced without asking.
+    pub fn with_retry_budget(mut self, settings: RetryBudgetSettings) -> Self {
+        let budget = Arc::new(Mutex::new(RetryBudget::new(settings)));
+        Arc::make_mut(&mut self.shared).budget = Some(budget);
+        self
+    }
+
+    /// The same client with these settings of its TCP connections
+    pub fn with_tcp(mut self, settings: TcpSettings) -> Self {
+        Arc::make_mut(&mut self.shared).tcp = settings;
+        self
+    }
+
+    /// The same client, all of whose connections lead to the Unix socket at `path`
+    ///
+    /// Whatever the host in a request's URL: that is told in `Host`, and by `https` it is what the
+    /// certificate must name. No name is looked up, and no proxy is asked. For a model server on this
+    /// machine `http://localhost/v1/…` will do.
+    #[cfg(unix)]
+    pub fn with_unix_socket(mut self, path: impl AsRef<Path>) -> Self {
+        Arc::make_mut(&mut self.shared).unix_socket = Some(path.as_ref().into());
         self
     }
 
@@ -151,10 +189,13 @@ impl Client {
         };
         let observers: Vec<_> = self.observers.iter().filter_map(|observer| observer(&request)).collect();
         let request = match self.shared.proxies.as_ref().map(|proxies| proxies.route(request.origin())) {
-            Ok(Route::Forward(proxy)) => request.forwarded_by(proxy),
-            Ok(Route::Direct | Route::Tunnel(_)) | Err(_) => request,
+            Ok(Route::Forward(proxy)) if self.shared.unix_socket.is_none() => request.forwarded_by(proxy),
+            Ok(Route::Direct | Route::Forward(_) | Route::Tunnel(_)) | Err(_) => request,
         };
         let mut call = Call::new(request, config, env, now);
+        if self.shared.with_budget(|budget| budget.deposit(now)).is_some() {
+            call.ask_before_retries().expect("the call has not begun");
+        }
         for observer in observers {
             call.observe_boxed(observer).expect("the call has not begun");
         }
@@ -181,6 +222,11 @@ impl Shared {
     /// The time, since the client was made
     pub(crate) fn now(&self) -> Instant {
         Instant::ORIGIN + self.clock.elapsed()
+    }
+
+    /// Acts on the retry budget, where there is one
+    pub(crate) fn with_budget<T>(&self, act: impl FnOnce(&mut RetryBudget) -> T) -> Option<T> {
+        self.budget.as_ref().map(|budget| act(&mut budget.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Whom TLS trusts

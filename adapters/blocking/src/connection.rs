@@ -2,19 +2,20 @@
 //!
 //! `None` and `false` mean: not now, the operating system says so.
 
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, IoSlice};
 use std::mem;
 
-use mio::net::TcpStream;
 use steadfast::machine::{Ended, IoFailure, Stage, io_failure};
 use steadfast_tls::{PlainRead, TlsClient, TlsConfig};
+
+use crate::socket::Socket;
 
 /// The size of one read, in bytes
 pub(crate) const READ_BYTES: usize = 16 * 1024;
 
 /// A connection: a socket, with TLS over it or without
 pub(crate) struct Connection {
-    socket: TcpStream,
+    socket: Socket,
     /// What came behind a proxy's handshake, and was not read yet
     early: Vec<u8>,
     tls: Option<Box<Tls>>,
@@ -38,7 +39,7 @@ pub(crate) enum Came {
 }
 
 impl Connection {
-    pub(crate) fn new(socket: TcpStream) -> Self {
+    pub(crate) fn new(socket: Socket) -> Self {
         Self { socket, early: Vec::new(), tls: None }
     }
 
@@ -132,7 +133,7 @@ impl Connection {
 impl Tls {
     fn read(
         &mut self,
-        socket: &mut TcpStream,
+        socket: &mut Socket,
         early: &mut Vec<u8>,
         buffer: &mut [u8],
     ) -> Option<Result<Came, IoFailure>> {
@@ -159,7 +160,7 @@ impl Tls {
     }
 
     /// Feeds the TLS layer with cipher bytes: those it did not take before, else what the socket has
-    fn fill(&mut self, socket: &mut TcpStream, early: &mut Vec<u8>) -> Option<Result<(), IoFailure>> {
+    fn fill(&mut self, socket: &mut Socket, early: &mut Vec<u8>) -> Option<Result<(), IoFailure>> {
         if self.waiting.is_empty() {
             match read_socket(socket, early, &mut self.cipher)? {
                 Ok(0) => return Some(self.client.eof().map_err(IoFailure::from)),
@@ -179,7 +180,7 @@ impl Tls {
     /// Writes what the TLS layer has for the peer; whether that was all
     ///
     /// What a broken socket does not take is dropped, so that its failure is told once.
-    fn flush(&mut self, socket: &mut TcpStream) -> Result<bool, IoFailure> {
+    fn flush(&mut self, socket: &mut Socket) -> Result<bool, IoFailure> {
         if let Some(failure) = self.write_failed.take() {
             return Err(failure);
         }
@@ -199,7 +200,7 @@ impl Tls {
 
 /// Reads what came early, and then what the operating system has; zero bytes at the peer's end
 fn read_socket(
-    socket: &mut TcpStream,
+    socket: &mut Socket,
     early: &mut Vec<u8>,
     buffer: &mut [u8],
 ) -> Option<Result<usize, IoFailure>> {
@@ -213,7 +214,7 @@ fn read_socket(
 }
 
 /// Writes as much as there is room for, at least one byte
-fn write_socket(socket: &mut TcpStream, parts: [&[u8]; 2]) -> Option<Result<usize, IoFailure>> {
+fn write_socket(socket: &mut Socket, parts: [&[u8]; 2]) -> Option<Result<usize, IoFailure>> {
     let written = now(Stage::Write, || socket.write_vectored(&parts.map(IoSlice::new)))?;
     Some(written.and_then(|written| if written == 0 { Err(takes_no_more()) } else { Ok(written) }))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use steadfast::call::{AttemptId, Call, Command, Item, Origin, Timer};
+use steadfast::call::{AttemptId, Call, Command, Fact, Item, Origin, Timer};
 use steadfast::machine::{Drain, Event, Interest, IoFailure, Machine, Step, Wait};
 use steadfast::outcome::Outcome;
 use steadfast::time::Instant;
@@ -25,6 +25,8 @@ pub(crate) struct Driver {
     looked: Option<Timer>,
     /// The machine knows that the caller gave up
     is_cancelled: bool,
+    /// The retry that the budget refuses, which is still to be told
+    refused: Option<AttemptId>,
 }
 
 enum Link {
@@ -60,6 +62,7 @@ impl Driver {
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
             looked: None,
             is_cancelled: false,
+            refused: None,
         }
     }
 
@@ -77,7 +80,7 @@ impl Driver {
 
     /// Goes on until the call delivers, which `take` turns into an owned value, or is done
     pub(crate) fn next<T>(&mut self, take: &mut impl FnMut(Item<'_>) -> T) -> Output<T> {
-        let Self { call, shared, origin, sleeper, link, buffer, looked, is_cancelled } = self;
+        let Self { call, shared, origin, sleeper, link, buffer, looked, is_cancelled, refused } = self;
         // A caller's cancel goes before everything, also before what is left of the last bytes.
         let mut drain = if is_cancel_due(sleeper, is_cancelled) {
             call.handle(shared.now(), Event::Cancel).expect(KEPT)
@@ -85,7 +88,7 @@ impl Driver {
             call.drain()
         };
         loop {
-            let wait = match run(drain, shared, origin, sleeper, link, take) {
+            let wait = match run(drain, shared, origin, sleeper, link, refused, take) {
                 Stop::Output(output) => return output,
                 Stop::Wait(wait) => wait,
             };
@@ -93,6 +96,8 @@ impl Driver {
             let due = wait.deadline.filter(|(at, _)| *at <= now).map(|(_, timer)| timer);
             let event = if is_cancel_due(sleeper, is_cancelled) {
                 Event::Cancel
+            } else if let Some(id) = refused.take() {
+                Event::Fact(Fact::RetryRefused(id))
             } else if wait.taken {
                 // Whoever asks is the consumer, so it is back.
                 Event::Taken
@@ -141,6 +146,7 @@ fn run<T>(
     origin: &Origin,
     sleeper: &mut Sleeper,
     link: &mut Option<(AttemptId, Link)>,
+    refused: &mut Option<AttemptId>,
     take: &mut impl FnMut(Item<'_>) -> T,
 ) -> Stop<T> {
     loop {
@@ -151,6 +157,10 @@ fn run<T>(
                 });
                 let opening = opening.map_or_else(Link::Failed, |opening| Link::Opening(Box::new(opening)));
                 *link = Some((id, opening));
+            }
+            Step::Do(Command::Retry(id)) => {
+                let is_refused = shared.with_budget(|budget| !budget.withdraw(shared.now())) == Some(true);
+                *refused = is_refused.then_some(id);
             }
             // Without a pool, what could be kept is closed too.
             Step::Do(Command::Close(..)) => {

@@ -35,6 +35,7 @@
 //! | `driver` | the loop: what the machine asks for, done; what happened, told |
 //! | `sleeper` | the one wait: for a socket, a thread, a canceller, or a point in time |
 //! | `connection` | a socket, plain or under TLS |
+//! | `socket` | a socket: TCP, or on Unix a local one |
 //! | `opening` | name look-up, TCP, proxies and TLS, step by step |
 //! | `look_up` | names to addresses, on a bounded number of threads |
 //! | `client` | [`Client`]: configuration, trust, and the two ways to make a call |
@@ -49,6 +50,7 @@ mod driver;
 mod look_up;
 mod opening;
 mod sleeper;
+mod socket;
 mod spawn;
 mod stream;
 
@@ -65,12 +67,13 @@ pub use steadfast::chat::{Amount, Conversation, Cost, Format, Price, Prices};
 pub use steadfast::config::{
     ConfigError, EffectiveConfig, Field, Origin, Overrides, RequestConfig, Scope, Source,
 };
-pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError};
+pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError, TcpSettings};
 pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{
     Billing, CallError, Completion, Delta, Ending, ErrorKind, Outcome, Phase, ProtocolError, ProviderError,
-    StatusError, Timeline, Timeout, Turn,
+    RateLimit, RateLimits, Response, StatusError, Timeline, Timeout, Turn,
 };
+pub use steadfast::retry::RetryBudgetSettings;
 pub use steadfast::time::Bound;
 pub use steadfast::trace::{Bodies, Recorder, Recording};
 pub use steadfast::verb;

@@ -5,9 +5,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use mio::net::TcpStream;
+#[cfg(unix)]
+use mio::net::UnixStream;
 use mio::{Interest, Registry};
+use socket2::SockRef;
 use steadfast::call::Origin;
-use steadfast::connect::{HappyEyeballs, Next, Route, Tunnel};
+use steadfast::connect::{HappyEyeballs, Next, Route, TcpSettings, Tunnel};
 use steadfast::machine::{FailureKind, IoFailure, ProxyRefusal, Stage, io_failure};
 use steadfast::time::Instant;
 
@@ -15,6 +18,7 @@ use crate::client::Shared;
 use crate::connection::{Came, Connection};
 use crate::look_up::LookUp;
 use crate::sleeper::{Bell, SOCKET};
+use crate::socket::{Socket, set_up};
 
 /// A connection that is being opened; the machine's `connect_timeout` drops it
 pub(crate) struct Opening {
@@ -57,6 +61,18 @@ impl Opening {
         registry: Registry,
         bell: &Arc<Bell>,
     ) -> Result<Self, IoFailure> {
+        #[cfg(unix)]
+        if let Some(path) = shared.unix_socket.clone() {
+            let failed = |error| {
+                let failure = io_failure(Stage::Connect, &error);
+                IoFailure { message: format!("{}: {}", path.display(), failure.message), ..failure }
+            };
+            let mut socket = UnixStream::connect(&path).map_err(failed)?;
+            let interests = Interest::READABLE | Interest::WRITABLE;
+            registry.register(&mut socket, SOCKET, interests).map_err(failed)?;
+            let step = Step::Origin(Connection::new(Socket::Unix(socket)));
+            return Ok(Self { shared, origin, registry, proxy: None, step });
+        }
         let (host, port, proxy) = {
             let kind = FailureKind::Proxy(ProxyRefusal::Unusable);
             let unusable = |message| IoFailure { stage: Stage::Proxy, kind, message };
@@ -99,11 +115,13 @@ impl Opening {
                         Step::Race(Race::new(addresses.map_err(|failure| at_proxy(&self.proxy, failure))?))
                     }
                 },
-                Step::Race(mut race) => match race.go_on(&self.registry, now) {
+                Step::Race(mut race) => match race.go_on(&self.registry, self.shared.tcp, now) {
                     Ok(None) => return Ok(Opened::NotYet(Box::new(Self { step: Step::Race(race), ..self }))),
                     Ok(Some(socket)) => match self.proxy.as_mut().and_then(|(_, tunnel)| tunnel.take()) {
-                        Some(tunnel) => Step::Tunnel(Connection::new(socket), tunnel, Vec::new()),
-                        None => Step::Origin(Connection::new(socket)),
+                        Some(tunnel) => {
+                            Step::Tunnel(Connection::new(Socket::Tcp(socket)), tunnel, Vec::new())
+                        }
+                        None => Step::Origin(Connection::new(Socket::Tcp(socket))),
                     },
                     Err(failure) => return Err(at_proxy(&self.proxy, failure)),
                 },
@@ -140,10 +158,15 @@ impl Race {
     }
 
     /// The first that has answered; fails once all have failed
-    fn go_on(&mut self, registry: &Registry, now: Instant) -> Result<Option<TcpStream>, IoFailure> {
+    fn go_on(
+        &mut self,
+        registry: &Registry,
+        tcp: TcpSettings,
+        now: Instant,
+    ) -> Result<Option<TcpStream>, IoFailure> {
         loop {
             let (address, error) = match self.eyeballs.next(now) {
-                Next::Connect(address) => match connect(address, registry) {
+                Next::Connect(address) => match connect(address, registry, tcp) {
                     Ok(socket) => {
                         self.attempts.push((address, socket));
                         continue;
@@ -182,10 +205,9 @@ fn at_proxy(proxy: &Option<(String, Option<Tunnel>)>, failure: IoFailure) -> IoF
 }
 
 /// Begins to connect
-fn connect(address: SocketAddr, registry: &Registry) -> io::Result<TcpStream> {
+fn connect(address: SocketAddr, registry: &Registry, tcp: TcpSettings) -> io::Result<TcpStream> {
     let mut socket = TcpStream::connect(address)?;
-    // Requests are written in as few pieces as can be, so waiting to join them only costs time.
-    socket.set_nodelay(true)?;
+    set_up(SockRef::from(&socket), tcp)?;
     registry.register(&mut socket, SOCKET, Interest::READABLE | Interest::WRITABLE)?;
     Ok(socket)
 }
@@ -252,8 +274,9 @@ mod tests {
         let mut sleeper = Sleeper::default();
         let registry = sleeper.open().expect("a poller");
         let mut race = Race::new(vec![mute.addr(), good]);
-        let go_on =
-            |race: &mut Race, after| race.go_on(&registry, Instant::ORIGIN + after).expect("a chance");
+        let go_on = |race: &mut Race, after| {
+            race.go_on(&registry, TcpSettings::default(), Instant::ORIGIN + after).expect("a chance")
+        };
 
         assert!(go_on(&mut race, Duration::ZERO).is_none());
         assert_eq!(race.due, Some(Instant::ORIGIN + DELAY));

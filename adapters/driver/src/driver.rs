@@ -34,20 +34,24 @@ pub trait Runtime<M: Machine> {
     fn unbudgeted(&self, cx: &mut Context<'_>, poll: impl FnOnce(&mut Context<'_>));
 
     /// What a command of the machine means
-    fn act(&mut self, command: M::Command) -> Action<M::Link, Self::Socket>;
+    fn act(&mut self, command: M::Command) -> Action<M, Self::Socket>;
 }
 
 /// A connection that is being opened
 pub type Opening<S> = Pin<Box<dyn Future<Output = Result<Connection<S>, IoFailure>> + Send>>;
 
-/// What a command of the machine means for a connection
-pub enum Action<L, S> {
-    /// Open it
-    Open(L, Opening<S>),
+/// What a command of the machine means
+pub enum Action<M: Machine, S> {
+    /// Open this connection
+    Open(M::Link, Opening<S>),
     /// Close it
-    Close(L),
+    Close(M::Link),
     /// Leave it to this, open as it is, for a later exchange
-    Release(L, Release<S>),
+    Release(M::Link, Release<S>),
+    /// Tell the machine this, before anything else
+    Tell(M::Fact<'static>),
+    /// Nothing is to be done
+    Nothing,
 }
 
 /// What takes a connection back whose exchange is over
@@ -75,6 +79,8 @@ pub struct Driver<M: Machine, R: Runtime<M>> {
     ///
     /// Not its deadline: that may move by the consumer's own time, and is due all the same.
     looked: Option<M::Timer>,
+    /// What the runtime has to say to a command
+    answer: Option<M::Fact<'static>>,
 }
 
 enum Link<S> {
@@ -91,7 +97,7 @@ enum Stop<I, M: Machine> {
 impl<M: Machine, R: Runtime<M>> Driver<M, R> {
     /// A driver for a machine that has not begun
     pub fn new(machine: M, runtime: R) -> Self {
-        let mut driver = Self { machine, runtime, links: Vec::new(), looked: None };
+        let mut driver = Self { machine, runtime, links: Vec::new(), looked: None, answer: None };
         driver.tell(Event::Start);
         driver
     }
@@ -126,14 +132,19 @@ impl<M: Machine, R: Runtime<M>> Driver<M, R> {
         buffer: &mut [u8],
         take: &mut impl FnMut(M::Item<'_>) -> I,
     ) -> Poll<Output<I, M::Done>> {
-        let Self { machine, runtime, links, looked } = self;
+        let Self { machine, runtime, links, looked, answer } = self;
         let mut drain = machine.drain();
         for _ in 0..MAX_ROUNDS_PER_POLL {
-            let wait = match run(drain, runtime, links, cx, take) {
+            let wait = match run(drain, runtime, links, answer, cx, take) {
                 Stop::Output(output) => return Poll::Ready(output),
                 Stop::Wait(wait) => wait,
             };
             let now = runtime.now();
+            if let Some(answer) = answer.take() {
+                let event = Event::Fact(answer);
+                drain = machine.handle(now, event).expect("the driver keeps the machine's contract");
+                continue;
+            }
             let due = wait.deadline.filter(|(at, _)| *at <= now).map(|(_, timer)| timer);
             let event = if wait.taken {
                 // Whoever polls is the consumer, so it is back.
@@ -183,6 +194,7 @@ fn run<I, M: Machine, R: Runtime<M>>(
     mut drain: Drain<'_, M>,
     runtime: &mut R,
     links: &mut Vec<(M::Link, Link<R::Socket>)>,
+    answer: &mut Option<M::Fact<'static>>,
     cx: &mut Context<'_>,
     take: &mut impl FnMut(M::Item<'_>) -> I,
 ) -> Stop<I, M> {
@@ -200,6 +212,8 @@ fn run<I, M: Machine, R: Runtime<M>>(
                         release(connection.exchanged());
                     }
                 }
+                Action::Tell(fact) => *answer = Some(fact),
+                Action::Nothing => {}
             },
             Step::Deliver(item) => return Stop::Output(Output::Item(take(item))),
             Step::Wait(wait) => return Stop::Wait(wait),

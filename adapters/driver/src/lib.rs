@@ -12,9 +12,10 @@
 //! | `handshake` | [`Handshake`]: TLS from first to last flight |
 //! | `tunnel` | [`Tunnelling`], [`Through`]: a tunnel through a proxy, and the socket behind it |
 //! | `resting` | [`Resting`]: a connection between two exchanges |
-//! | `client` | [`Client`]: makes calls over TCP, on any runtime that is a [`Network`] |
+//! | `client` | [`Client`]: makes calls over TCP and Unix sockets, on any runtime that is a [`Network`] |
 //! | `chat` | [`Chat`], [`ToolLoop`]: turns of conversations, and the tools that models call |
 //! | `calling` | [`CallStream`]: a call as a stream of pieces and an outcome, for its consumer |
+//! | `tcp` | [`set_up()`]: what is asked of the operating system for a TCP connection |
 //! | `scratch` | the read buffers that all calls on a thread share |
 
 mod calling;
@@ -25,6 +26,7 @@ mod driver;
 mod handshake;
 mod resting;
 mod scratch;
+mod tcp;
 mod tunnel;
 
 pub use calling::CallStream;
@@ -42,4 +44,5 @@ pub use resting::{Found, Resting};
 pub use scratch::SCRATCH_BYTES;
 pub use steadfast::call::Piece;
 pub use steadfast::machine::io_failure;
+pub use tcp::set_up;
 pub use tunnel::{Through, Tunnelling};

@@ -14,7 +14,7 @@ use crate::names::{Names, error_type};
 /// | `gen_ai.client.operation.duration` | histogram, s | a call, whole | `gen_ai.response.model`, `error.type` |
 /// | `gen_ai.client.operation.time_to_first_chunk` | histogram, s | the call's start to its first delta | |
 /// | `gen_ai.client.token.usage` | histogram | tokens of a call | `gen_ai.token.type`: `input` or `output` |
-/// | `steadfast.calls` | counter | calls that ended | `steadfast.result`, and `error.type` |
+/// | `steadfast.calls` | counter | calls that ended, or were `dropped` | `steadfast.result`, and `error.type` |
 /// | `steadfast.attempts` | counter | attempts that ended | `steadfast.reason` |
 /// | `steadfast.attempt.time_to_first_byte` | histogram, s | an attempt's start to its first byte | |
 /// | `steadfast.attempt.largest_gap` | histogram, s | the longest silence within a stream | |
@@ -33,7 +33,8 @@ pub fn metrics(request: &Request) -> Option<Box<dyn Observer>> {
         Label::new("server.port", port.to_string()),
     ];
     labels.extend(model.map(|model| Label::new("gen_ai.request.model", model)));
-    Some(Box::new(Numbers { labels, began: None, attempt_began: Instant::ORIGIN }))
+    let attempt_began = Instant::ORIGIN;
+    Some(Box::new(Numbers { labels, began: None, attempt_began, is_over: false }))
 }
 
 /// Tells the recorder of metrics what each one is, and its unit; once, after it is installed
@@ -65,6 +66,17 @@ struct Numbers {
     /// When the call did
     began: Option<Instant>,
     attempt_began: Instant,
+    is_over: bool,
+}
+
+/// A call that is dropped is over, though nobody is told its outcome
+impl Drop for Numbers {
+    fn drop(&mut self) {
+        if !self.is_over {
+            let result = ("steadfast.result", "dropped".to_owned());
+            counter!("steadfast.calls", self.with([result])).increment(1);
+        }
+    }
 }
 
 impl Observer for Numbers {
@@ -109,7 +121,8 @@ impl Observer for Numbers {
 }
 
 impl Numbers {
-    fn over(&self, outcome: &Outcome) {
+    fn over(&mut self, outcome: &Outcome) {
+        self.is_over = true;
         let error = outcome.result.as_ref().err().map(|error| ("error.type", error_type(&error.kind)));
         let result = ("steadfast.result", outcome.word().to_owned());
         counter!("steadfast.calls", self.with([result].into_iter().chain(error.clone()))).increment(1);

@@ -1,7 +1,7 @@
 //! A span for each call, attempt and wait, and events for what happens within them.
 
 use steadfast::call::{Observation, Observer, Request};
-use steadfast::outcome::{AttemptRecord, Ending, Outcome};
+use steadfast::outcome::{AttemptRecord, Billing, Ending, Outcome};
 use steadfast::time::Instant;
 use tracing::field::{Empty, debug, display};
 use tracing::{Level, Span, event, span};
@@ -167,7 +167,12 @@ impl Spans {
             Err(error) => {
                 call.record("error.type", error_type(&error.kind));
                 call.record("otel.status_code", "ERROR");
-                call.record("steadfast.billing", debug(error.billing));
+                let billing = match error.billing {
+                    Billing::NotSent => "not_sent",
+                    Billing::MaybeBilled => "maybe_billed",
+                    Billing::Delivered => "delivered",
+                };
+                call.record("steadfast.billing", billing);
             }
         }
     }

@@ -31,7 +31,7 @@
 //! |---|---|
 //! | `network` | [`Smol`]: smol as the shared client wants it |
 //! | `timer` | a timer of smol |
-//! | `socket` | a TCP connection of smol |
+//! | `socket` | a stream socket of smol: TCP, or on Unix a local one |
 //! | `resolver` | the system's resolver, on smol's threads for blocking work |
 //! | `spawn` | tasks and threads in the scope around whoever spawns them |
 //!
@@ -44,7 +44,7 @@ mod spawn;
 mod timer;
 
 pub use network::Smol;
-pub use socket::TcpSocket;
+pub use socket::StreamSocket;
 pub use spawn::{spawn, spawn_on, unblock};
 pub use timer::SmolTimer;
 
@@ -69,13 +69,14 @@ pub use steadfast::chat::{Amount, Conversation, Cost, Format, Price, Prices, Too
 pub use steadfast::config::{
     ConfigError, EffectiveConfig, Field, Origin, Overrides, RequestConfig, Scope, Scoped, Source,
 };
-pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError};
+pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError, TcpSettings};
 pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{
     Billing, CallError, Completion, Delta, Ending, ErrorKind, Outcome, Phase, ProtocolError, ProviderError,
-    StatusError, Timeline, Timeout, Turn,
+    RateLimit, RateLimits, Response, StatusError, Timeline, Timeout, Turn,
 };
 pub use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
+pub use steadfast::retry::RetryBudgetSettings;
 pub use steadfast::time::Bound;
 pub use steadfast::trace::{Bodies, Recorder, Recording};
 pub use steadfast::verb;

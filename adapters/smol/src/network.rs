@@ -2,14 +2,17 @@
 
 use std::future::Future;
 use std::net::SocketAddr;
+#[cfg(unix)]
+use std::path::Path;
 use std::sync::Arc;
 use std::task::Context;
 use std::time::Instant;
 
+use steadfast::connect::TcpSettings;
 use steadfast_driver::{Connecting, Network, Resolve, Turn};
 
 use crate::resolver::System;
-use crate::socket::TcpSocket;
+use crate::socket::StreamSocket;
 use crate::timer::SmolTimer;
 
 /// smol, whose reactor is one for the whole process
@@ -17,7 +20,7 @@ use crate::timer::SmolTimer;
 pub struct Smol;
 
 impl Network for Smol {
-    type Socket = TcpSocket;
+    type Socket = StreamSocket;
     type Timer = SmolTimer;
     type Reactor = ();
 
@@ -29,8 +32,13 @@ impl Network for Smol {
         Instant::now()
     }
 
-    fn connect(address: SocketAddr) -> Connecting<TcpSocket> {
-        Box::pin(TcpSocket::connect(address))
+    fn connect(address: SocketAddr, settings: TcpSettings) -> Connecting<StreamSocket> {
+        Box::pin(StreamSocket::connect(address, settings))
+    }
+
+    #[cfg(unix)]
+    fn connect_unix(path: &Path) -> Connecting<StreamSocket> {
+        Box::pin(StreamSocket::connect_unix(path.to_owned()))
     }
 
     fn resolver() -> Arc<dyn Resolve> {

@@ -1,49 +1,76 @@
-//! A TCP connection of smol.
+//! A stream socket of smol: TCP, or on Unix a local one.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice, Read};
 use std::net::{SocketAddr, TcpStream};
+#[cfg(unix)]
+use std::os::unix::net::UnixStream;
+#[cfg(unix)]
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use smol::Async;
 use smol::io::{AsyncRead, AsyncWrite};
-use socket2::{Domain, Protocol, Type};
-use steadfast_driver::Socket;
+use socket2::{Domain, Protocol, SockRef, Type};
+use steadfast::connect::TcpSettings;
+use steadfast_driver::{Socket, set_up};
 
-/// A TCP connection of smol
-pub struct TcpSocket(Async<TcpStream>);
+/// A stream socket of smol: TCP, or on Unix a local one
+pub struct StreamSocket(Kind);
 
-impl TcpSocket {
+enum Kind {
+    Tcp(Async<TcpStream>),
+    #[cfg(unix)]
+    Unix(Async<UnixStream>),
+}
+
+impl StreamSocket {
     /// Connects, and asks the operating system how that went each time it is polled
     ///
     /// smol's own way waits for what its reactor says, and on a busy machine that comes late.
-    pub(crate) async fn connect(address: SocketAddr) -> io::Result<Self> {
+    pub(crate) async fn connect(address: SocketAddr, settings: TcpSettings) -> io::Result<Self> {
         let socket = socket2::Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         socket.set_nonblocking(true)?;
-        // Requests are written in as few pieces as can be, so waiting to join them only costs time.
-        socket.set_tcp_nodelay(true)?;
+        set_up(SockRef::from(&socket), settings)?;
         match socket.connect(&address.into()) {
             Err(error) if !is_under_way(&error) => return Err(error),
             Ok(()) | Err(_) => {}
         }
         let stream = Async::new_nonblocking(TcpStream::from(socket))?;
         poll_fn(|cx| poll_connected(&stream, cx)).await?;
-        Ok(Self(stream))
+        Ok(Self(Kind::Tcp(stream)))
+    }
+
+    #[cfg(unix)]
+    pub(crate) async fn connect_unix(path: PathBuf) -> io::Result<Self> {
+        Ok(Self(Kind::Unix(Async::<UnixStream>::connect(path).await?)))
     }
 }
 
-impl Socket for TcpSocket {
+impl Socket for StreamSocket {
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_read(cx, buffer)
+        match &mut self.0 {
+            Kind::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
+            #[cfg(unix)]
+            Kind::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
+        }
     }
 
     fn read_now(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.get_ref().read(buffer)
+        match &self.0 {
+            Kind::Tcp(stream) => stream.get_ref().read(buffer),
+            #[cfg(unix)]
+            Kind::Unix(stream) => stream.get_ref().read(buffer),
+        }
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write_vectored(cx, parts)
+        match &mut self.0 {
+            Kind::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, parts),
+            #[cfg(unix)]
+            Kind::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, parts),
+        }
     }
 }
 

@@ -3,12 +3,15 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rustls::client::WantsClientCert;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{ClientConfig, ConfigBuilder, RootCertStore, WantsVerifier};
+use rustls::{ClientConfig, RootCertStore};
+
+use crate::verifier::Telling;
 
 /// Whom to trust and who we are, for many connections
 ///
@@ -55,7 +58,11 @@ impl TlsConfig {
         for certificate in certificates(pem)? {
             roots.add(certificate).map_err(|error| TlsConfigError::Roots(error.to_string()))?;
         }
-        Ok(Self::finish(builder(provider())?.with_root_certificates(roots)))
+        let provider = provider();
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+            .build()
+            .map_err(|error| TlsConfigError::Roots(error.to_string()))?;
+        Self::new(provider, verifier)
     }
 
     /// The same trust, and a certificate of our own for servers that ask for one
@@ -79,10 +86,18 @@ impl TlsConfig {
         Arc::clone(&self.client)
     }
 
-    fn finish(builder: ConfigBuilder<ClientConfig, WantsClientCert>) -> Self {
-        let mut client = builder.with_no_client_auth();
+    fn new(
+        provider: Arc<CryptoProvider>,
+        verifier: Arc<dyn ServerCertVerifier>,
+    ) -> Result<Self, TlsConfigError> {
+        let mut client = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| TlsConfigError::Library(error.to_string()))?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Telling::new(verifier)))
+            .with_no_client_auth();
         client.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Self { client: Arc::new(client) }
+        Ok(Self { client: Arc::new(client) })
     }
 }
 
@@ -128,20 +143,11 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-fn builder(
-    provider: Arc<CryptoProvider>,
-) -> Result<ConfigBuilder<ClientConfig, WantsVerifier>, TlsConfigError> {
-    ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| TlsConfigError::Library(error.to_string()))
-}
-
 #[cfg(feature = "platform-verifier")]
 fn platform_verifier(
     make: impl FnOnce(Arc<CryptoProvider>) -> Result<rustls_platform_verifier::Verifier, rustls::Error>,
 ) -> Result<TlsConfig, TlsConfigError> {
     let provider = provider();
     let verifier = make(Arc::clone(&provider)).map_err(|error| TlsConfigError::Roots(error.to_string()))?;
-    let builder = builder(provider)?.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
-    Ok(TlsConfig::finish(builder))
+    TlsConfig::new(provider, Arc::new(verifier))
 }

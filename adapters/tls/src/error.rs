@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use rustls::{CertificateError, InvalidMessage};
-use steadfast::machine::{FailureKind, IoFailure, Stage};
+use rustls::{AlertDescription, CertificateError, InvalidMessage};
+use steadfast::machine::{CertificateFault, ClientCertificateFault, FailureKind, IoFailure, Stage};
+
+use crate::verifier::SelfSigned;
 
 /// The longest text taken over from the TLS library, in characters
 ///
@@ -39,6 +41,14 @@ pub enum TlsFault {
         /// The TLS library's words, with names and times where it knows them
         words: String,
     },
+    /// The peer did not accept our certificate, or wants one and got none
+    #[error("the peer {}: {alert}", said(*.fault))]
+    ClientCertificate {
+        /// Which of the two
+        fault: ClientCertificateFault,
+        /// The alert by which it said so
+        alert: String,
+    },
     /// The peer closed the connection before the handshake was over
     #[error("the peer closed the connection during the handshake")]
     ClosedInHandshake,
@@ -53,41 +63,17 @@ pub enum TlsFault {
     Protocol(String),
 }
 
-/// Why a certificate was not accepted
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CertificateFault {
-    /// Its time is over
-    Expired,
-    /// Its time has not begun; or the clock of this machine is slow
-    NotYetValid,
-    /// It is for other names
-    WrongHost,
-    /// No root that we trust has issued it
-    UnknownIssuer,
-    /// Anything else
-    Other,
-}
-
-impl fmt::Display for CertificateFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Expired => "has expired",
-            Self::NotYetValid => "is not valid yet",
-            Self::WrongHost => "is for another host",
-            Self::UnknownIssuer => "has an unknown issuer",
-            Self::Other => "was not accepted",
-        })
-    }
-}
-
 impl TlsFault {
     /// The fault behind an error of the TLS library
     #[allow(clippy::wildcard_enum_match_arm, reason = "the library's enums are non-exhaustive")]
     pub(crate) fn new(error: &rustls::Error, stage: Stage) -> Self {
         match error {
             rustls::Error::InvalidCertificate(cause) => {
-                Self::Certificate { fault: CertificateFault::new(cause), words: words(cause) }
+                let words = match cause {
+                    CertificateError::Other(cause) => words(&cause.0),
+                    cause => words(cause),
+                };
+                Self::Certificate { fault: certificate_fault(cause), words }
             }
             rustls::Error::NoCertificatesPresented => {
                 Self::Certificate { fault: CertificateFault::Other, words: words(error) }
@@ -95,7 +81,10 @@ impl TlsFault {
             rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) if stage == Stage::Tls => {
                 Self::NotTls
             }
-            rustls::Error::AlertReceived(alert) => Self::Alert(format!("{alert:?}")),
+            rustls::Error::AlertReceived(alert) => match client_certificate_fault(*alert) {
+                Some(fault) => Self::ClientCertificate { fault, alert: format!("{alert:?}") },
+                None => Self::Alert(format!("{alert:?}")),
+            },
             _ => Self::Protocol(words(error)),
         }
     }
@@ -103,25 +92,11 @@ impl TlsFault {
     fn kind(&self) -> FailureKind {
         match self {
             Self::InvalidHost => FailureKind::Other,
-            Self::Certificate { .. } => FailureKind::Certificate,
+            Self::Certificate { fault, .. } => FailureKind::Certificate(*fault),
+            Self::ClientCertificate { fault, .. } => FailureKind::ClientCertificate(*fault),
             // Nothing of TLS was broken: the connection was.
             Self::ClosedInHandshake => FailureKind::Reset,
             Self::NotTls | Self::Alert(_) | Self::Protocol(_) => FailureKind::Tls,
-        }
-    }
-}
-
-impl CertificateFault {
-    #[allow(clippy::wildcard_enum_match_arm, reason = "the library's enum is non-exhaustive")]
-    fn new(cause: &CertificateError) -> Self {
-        match cause {
-            CertificateError::Expired | CertificateError::ExpiredContext { .. } => Self::Expired,
-            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => Self::NotYetValid,
-            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                Self::WrongHost
-            }
-            CertificateError::UnknownIssuer => Self::UnknownIssuer,
-            _ => Self::Other,
         }
     }
 }
@@ -137,5 +112,47 @@ fn words(error: &impl fmt::Display) -> String {
     match words.char_indices().nth(WORDS_LIMIT) {
         Some((end, _)) => format!("{}…", &words[..end]),
         None => words,
+    }
+}
+
+#[allow(clippy::wildcard_enum_match_arm, reason = "the library's enum is non-exhaustive")]
+fn certificate_fault(cause: &CertificateError) -> CertificateFault {
+    match cause {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => CertificateFault::Expired,
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            CertificateFault::NotYetValid
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            CertificateFault::WrongHost
+        }
+        CertificateError::UnknownIssuer => CertificateFault::UnknownIssuer,
+        CertificateError::Revoked => CertificateFault::Revoked,
+        CertificateError::Other(cause) if cause.0.is::<SelfSigned>() => CertificateFault::SelfSigned,
+        _ => CertificateFault::Other,
+    }
+}
+
+/// The alerts of RFC 8446 section 6.2 that a server can send about nothing but our certificate
+#[allow(clippy::wildcard_enum_match_arm, reason = "the rest is about other things")]
+fn client_certificate_fault(alert: AlertDescription) -> Option<ClientCertificateFault> {
+    match alert {
+        AlertDescription::CertificateRequired | AlertDescription::NoCertificate => {
+            Some(ClientCertificateFault::Required)
+        }
+        AlertDescription::BadCertificate
+        | AlertDescription::UnsupportedCertificate
+        | AlertDescription::CertificateRevoked
+        | AlertDescription::CertificateExpired
+        | AlertDescription::CertificateUnknown
+        | AlertDescription::UnknownCA => Some(ClientCertificateFault::Refused),
+        _ => None,
+    }
+}
+
+fn said(fault: ClientCertificateFault) -> &'static str {
+    if fault == ClientCertificateFault::Required {
+        "wants a client certificate"
+    } else {
+        "did not accept our certificate"
     }
 }

@@ -48,7 +48,8 @@
 mod client;
 mod config;
 mod error;
+mod verifier;
 
 pub use client::{OUTGOING_LIMIT, PlainRead, TlsClient};
 pub use config::{TlsConfig, TlsConfigError};
-pub use error::{CertificateFault, TlsError, TlsFault};
+pub use error::{TlsError, TlsFault};

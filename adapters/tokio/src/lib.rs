@@ -30,7 +30,7 @@
 //! |---|---|
 //! | `network` | [`Tokio`]: tokio as the shared client wants it |
 //! | `timer` | a timer of tokio |
-//! | `socket` | a TCP connection of tokio |
+//! | `socket` | a stream socket of tokio: TCP, or on Unix a local one |
 //! | `resolver` | the system's resolver, on tokio's threads |
 //! | `spawn` | tasks and threads in the scope around whoever spawns them |
 //!
@@ -43,7 +43,7 @@ mod spawn;
 mod timer;
 
 pub use network::Tokio;
-pub use socket::TcpSocket;
+pub use socket::StreamSocket;
 pub use spawn::{spawn, spawn_blocking};
 pub use timer::TokioTimer;
 
@@ -67,13 +67,14 @@ pub use steadfast::chat::{Amount, Conversation, Cost, Format, Price, Prices, Too
 pub use steadfast::config::{
     ConfigError, EffectiveConfig, Field, Origin, Overrides, RequestConfig, Scope, Scoped, Source,
 };
-pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError};
+pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError, TcpSettings};
 pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{
     Billing, CallError, Completion, Delta, Ending, ErrorKind, Outcome, Phase, ProtocolError, ProviderError,
-    StatusError, Timeline, Timeout, Turn,
+    RateLimit, RateLimits, Response, StatusError, Timeline, Timeout, Turn,
 };
 pub use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
+pub use steadfast::retry::RetryBudgetSettings;
 pub use steadfast::time::Bound;
 pub use steadfast::trace::{Bodies, Recorder, Recording};
 pub use steadfast::verb;

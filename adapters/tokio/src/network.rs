@@ -2,17 +2,20 @@
 
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
+#[cfg(unix)]
+use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
+use steadfast::connect::TcpSettings;
 use steadfast_driver::{Connecting, Network, Resolve, Turn};
 use tokio::runtime::{Handle, Id};
 use tokio::task::{coop, yield_now};
 
 use crate::resolver::System;
-use crate::socket::TcpSocket;
+use crate::socket::StreamSocket;
 use crate::timer::TokioTimer;
 
 /// The tokio runtime that a task runs in
@@ -20,7 +23,7 @@ use crate::timer::TokioTimer;
 pub struct Tokio;
 
 impl Network for Tokio {
-    type Socket = TcpSocket;
+    type Socket = StreamSocket;
     type Timer = TokioTimer;
     type Reactor = Id;
 
@@ -32,8 +35,13 @@ impl Network for Tokio {
         tokio::time::Instant::now().into_std()
     }
 
-    fn connect(address: SocketAddr) -> Connecting<TcpSocket> {
-        Box::pin(TcpSocket::connect(address))
+    fn connect(address: SocketAddr, settings: TcpSettings) -> Connecting<StreamSocket> {
+        Box::pin(StreamSocket::connect(address, settings))
+    }
+
+    #[cfg(unix)]
+    fn connect_unix(path: &Path) -> Connecting<StreamSocket> {
+        Box::pin(StreamSocket::connect_unix(path.to_owned()))
     }
 
     fn resolver() -> Arc<dyn Resolve> {

@@ -6,19 +6,16 @@
 use std::alloc::System;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use socket2::SockRef;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use steadfast::call::Item;
 use steadfast::outcome::{Delta, ErrorKind, Phase};
-use steadfast_tokio::{Client, Dialect, Overrides, PoolSettings, Request};
+use steadfast_tokio::{Client, Dialect, Overrides, Request};
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 #[global_allocator]
@@ -296,105 +293,4 @@ fn an_item_that_is_lent_costs_no_allocation() {
     // The text doubles its room now and then, and the machine keeps what a paused drain left of a read.
     let cost = counts[20_000] - counts[100];
     assert!(cost < 20_000 / 20, "{cost} allocations for 19,900 items");
-}
-
-/// A server on a thread of its own that answers each request after `after`, and keeps connections; it
-/// has every loopback address, so that it can stand for many hosts
-fn answering(after: Duration) -> (u16, Arc<AtomicUsize>, JoinHandle<()>, oneshot::Sender<()>) {
-    const ANSWER: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nHi";
-    let listener = TcpListener::bind("0.0.0.0:0").expect("a free port");
-    // The standard library's own queue is too short for so many at once.
-    SockRef::from(&listener).listen(4096).expect("a longer queue");
-    listener.set_nonblocking(true).expect("non-blocking");
-    let port = listener.local_addr().expect("an address").port();
-    let (stop, stopped) = oneshot::channel();
-    let accepted = Arc::new(AtomicUsize::new(0));
-    let counter = Arc::clone(&accepted);
-    let thread = thread::spawn(move || {
-        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
-        runtime.block_on(async {
-            let listener = tokio::net::TcpListener::from_std(listener).expect("a listener");
-            let serve = async {
-                loop {
-                    let (socket, _) = listener.accept().await.expect("a connection");
-                    counter.fetch_add(1, Ordering::Relaxed);
-                    tokio::spawn(async move {
-                        let mut request = [0; 4096];
-                        // A request comes in one piece.
-                        loop {
-                            socket.readable().await.expect("a socket");
-                            match socket.try_read(&mut request) {
-                                Ok(0) => return,
-                                Ok(_) => {}
-                                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => continue,
-                                Err(_) => return,
-                            }
-                            tokio::time::sleep(after).await;
-                            // So few bytes find room.
-                            let _ = socket.try_write(ANSWER.as_bytes());
-                        }
-                    });
-                }
-            };
-            tokio::select! { () = serve => {}, _ = stopped => {} }
-        });
-    });
-    (port, accepted, thread, stop)
-}
-
-/// Waits until the process holds so many descriptors: a server closes its side in its own time
-async fn descriptors_become(expected: usize) {
-    while descriptors() != expected {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
-#[test]
-fn a_thousand_calls_at_once_take_the_time_of_one_and_leave_nothing() {
-    let _alone = alone();
-    for hosts in [1, 50] {
-        a_thousand_calls_to(hosts);
-    }
-}
-
-fn a_thousand_calls_to(hosts: usize) {
-    const CALLS: usize = 1_000;
-    const AFTER: Duration = Duration::from_millis(200);
-    let (port, accepted, server, stop) = answering(AFTER);
-    let settings = PoolSettings { max_idle: CALLS, ..PoolSettings::default() };
-    let client = Client::new().with_pool(settings);
-    run(async {
-        let request = |call: usize| {
-            let url = format!("http://127.0.0.{}:{port}/v1/answers", 1 + call % hosts);
-            Request::post(&url).body("{}").build().expect("a valid request")
-        };
-        assert!(client.send(request(0)).await.result.is_ok());
-        // All but the two ends of its connection.
-        let open = descriptors() - 2;
-        let mut elapsed = Vec::new();
-        for _ in 0..2 {
-            let began = Instant::now();
-            let mut calls = JoinSet::new();
-            for call in 0..CALLS {
-                let (client, request) = (client.clone(), request(call));
-                calls.spawn(async move { client.send(request).await.result.expect("an answer").body });
-            }
-            assert!(calls.join_all().await.iter().all(|body| &body[..] == b"Hi"));
-            elapsed.push(began.elapsed());
-        }
-        // One after the other they would take 200 s, by a hundred at once 2 s.
-        println!("{CALLS} calls at once to {hosts} hosts, of 0.2 s each: {elapsed:?}");
-        assert!(elapsed.iter().all(|elapsed| *elapsed < 9 * AFTER), "{elapsed:?}");
-        let statistics = client.pool_statistics();
-        assert_eq!((statistics.opened, statistics.reused, statistics.idle), (1_000, 1_001, 1_000));
-        assert_eq!(accepted.load(Ordering::Relaxed), CALLS);
-        assert_eq!(descriptors(), open + 2 * CALLS);
-        client.close_idle();
-        descriptors_become(open).await;
-        while Handle::current().metrics().num_alive_tasks() > 0 {
-            tokio::task::yield_now().await;
-        }
-    });
-    stop.send(()).expect("the server runs");
-    server.join().expect("the server is well");
 }

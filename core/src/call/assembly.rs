@@ -1,7 +1,7 @@
 //! The answer as it is put together from findings, within its cap.
 
 use crate::dialect::findings::{Finding, Findings};
-use crate::outcome::{Choice, ErrorKind, ProtocolError, ToolCall, Turn};
+use crate::outcome::{Choice, ErrorKind, ProtocolError, Signature, ToolCall, Turn};
 
 /// A turn under construction
 #[derive(Debug, Default)]
@@ -65,6 +65,11 @@ impl Assembly {
                 finding.apply(&mut self.turn, findings, data);
                 self.words = self.turn.words();
                 return Ok(Absorbed::Silent);
+            }
+            Finding::Signature { token, .. } => {
+                let more = size_of::<Signature>() + Findings::len_of(*token);
+                self.grown(more, max_bytes)?;
+                self.said += more;
             }
             Finding::Text { .. }
             | Finding::Reasoning { .. }

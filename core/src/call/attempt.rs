@@ -28,6 +28,8 @@ pub(super) struct Attempt {
     pub(super) head: Option<ResponseHead>,
     /// The bytes of its fields
     pub(super) head_bytes: usize,
+    /// When it came
+    pub(super) head_at: Instant,
     /// How the peer's side ended, to be acted on once everything before it is parsed
     pub(super) peer_end: Option<PeerEnd>,
     /// It has ended, acted on or not: the connection can carry nothing more
@@ -89,6 +91,7 @@ impl Attempt {
             http: Transport::Http1(http),
             head: None,
             head_bytes: 0,
+            head_at: now,
             peer_end: None,
             peer_gone: false,
             body_left: 0,

@@ -7,7 +7,7 @@ use http::{HeaderMap, StatusCode};
 use super::attempt::{Attempt, AttemptPhase, Transport};
 use super::clocks::stream_of;
 use super::credentials::Credentials;
-use super::event::CloseMode;
+use super::event::{AttemptId, CloseMode};
 use super::observer::Observation;
 use super::request::Retries;
 use super::{Call, Inner, Pause};
@@ -19,7 +19,7 @@ use crate::machine::{FailureKind, IoFailure, ProxyRefusal, Stage};
 use crate::outcome::ProviderError;
 use crate::outcome::{
     AttemptRecord, Billing, CallError, Completion, Ending, ErrorKind, Note, Outcome, Phase, ProtocolError,
-    Reason, Span, SpanKind, StatusError, Timeline, Truncation, Turn,
+    Reason, Response, Span, SpanKind, StatusError, Timeline, Truncation, Turn,
 };
 use crate::retry::class::{self, Class};
 use crate::retry::retry_after;
@@ -60,6 +60,7 @@ impl Call {
         }
         match self.pause(&kind, &headers, retry_after) {
             Some(pause) => {
+                self.retry = self.asks_before_retries.then_some(self.last_id);
                 let (attempt, failure) = (self.attempts_made, &kind);
                 self.observers.tell(self.now, Observation::Pausing { attempt, pause, failure, retry_after });
                 self.inner = Inner::Pausing(Pause {
@@ -127,6 +128,18 @@ impl Call {
             self.timeline.note(Note::PauseDidNotFit);
         }
         pause
+    }
+
+    /// The retry budget has nothing left for the retry that is planned after this attempt (rule RTY-9)
+    pub(super) fn retry_refused(&mut self, id: AttemptId) {
+        if !matches!(self.inner, Inner::Pausing(_)) || id != self.last_id {
+            self.timeline.stale_events = self.timeline.stale_events.saturating_add(1);
+            return;
+        }
+        let Inner::Pausing(pause) = std::mem::replace(&mut self.inner, Inner::Idle) else { return };
+        self.pause_span(&pause, Reason::RetryBudget);
+        self.timeline.note(Note::RetryBudgetUsedUp);
+        self.finish_with(*pause.failure, pause.retry_after);
     }
 
     /// The pause is over: the next attempt, unless a late driver has left no time for one
@@ -256,7 +269,7 @@ impl Call {
                 let is_whole = attempt.sent == whole && attempt.write_failed.is_none() && !attempt.peer_gone;
                 let is_leaked =
                     planted!(LeakOnCancelInConnect) && reason == Reason::Cancelled && !attempt.is_connected();
-                let Attempt { id, head, record, http, body_left, reusable, .. } = *attempt;
+                let Attempt { id, head, head_at, record, http, body_left, reusable, .. } = *attempt;
                 let mode = match (reason, http) {
                     _ if !is_whole => CloseMode::Abort,
                     _ if reusable => CloseMode::Keep,
@@ -271,6 +284,10 @@ impl Call {
                 };
                 if was_asked_for && !is_leaked {
                     self.close = Some((id, mode));
+                }
+                if let Some(head) = &head {
+                    let unix_now = self.unix_at_origin + head_at.since_origin();
+                    self.response = Some(Box::new(Response::new(record.number, head_at, head, unix_now)));
                 }
                 let record = AttemptRecord { ended: self.now, reason, ..record };
                 self.observers.tell(self.now, Observation::AttemptEnded(&record));
@@ -320,8 +337,9 @@ impl Call {
         }
         let mut timeline = std::mem::replace(&mut self.timeline, Timeline::new(0, self.now));
         timeline.ended = self.now;
+        self.retry = None;
         self.item_out = false;
-        let outcome = Box::new(Outcome { result, timeline });
+        let outcome = Box::new(Outcome { result, timeline, response: self.response.take() });
         self.observers.tell(self.now, Observation::Over(&outcome));
         self.inner = Inner::Ending(outcome);
     }
@@ -404,8 +422,7 @@ fn is_retryable(kind: &ErrorKind, headers: &HeaderMap) -> bool {
         ErrorKind::Timeout(timeout) if matches!(timeout.phase, Phase::Connect | Phase::Request) => {
             Class::Retry
         }
-        // The same certificate comes again.
-        ErrorKind::Transport(failure) if failure.kind == FailureKind::Certificate => return false,
+        ErrorKind::Transport(failure) if is_about_certificates(failure.kind) => return false,
         ErrorKind::Transport(_) | ErrorKind::Empty | ErrorKind::Truncated(_) => Class::Retry,
         ErrorKind::Proxy(failure) => return class::proxy_class(failure.kind) == Class::Retry,
         ErrorKind::Timeout(_)
@@ -419,6 +436,11 @@ fn is_retryable(kind: &ErrorKind, headers: &HeaderMap) -> bool {
         Class::Retry | Class::Never if planted!(ShouldRetryIgnored) => class == Class::Retry,
         Class::Retry | Class::Never => class::x_should_retry(headers).unwrap_or(class == Class::Retry),
     }
+}
+
+/// Whether the failure is one of certificates: the same ones would come again
+fn is_about_certificates(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Certificate(_) | FailureKind::ClientCertificate(_))
 }
 
 /// The note for a failure that a terminal state turns into noise; `None` for one that still counts

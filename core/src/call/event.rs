@@ -48,6 +48,11 @@ pub enum Command {
     ///
     /// [`AttemptId::may_be_reused`] says whether one will do that an earlier exchange left.
     Connect(AttemptId),
+    /// Another attempt is planned, after a pause: take it from the retry budget, and report
+    /// [`Fact::RetryRefused`] where that is used up (rule RTY-9)
+    ///
+    /// Only asked of a driver that said it has one, see [`Call::ask_before_retries`](super::Call::ask_before_retries).
+    Retry(AttemptId),
     /// Close a connection, open or still opening; nothing more is reported of it
     Close(AttemptId, CloseMode),
 }
@@ -94,6 +99,8 @@ pub enum Fact<'e> {
     Body(AttemptId, &'e [u8]),
     /// The body ended properly
     End(AttemptId),
+    /// The retry budget has nothing left for the attempt that [`Command::Retry`] announced
+    RetryRefused(AttemptId),
     /// The caller's own callback failed, with these words
     ConsumerFailed(&'e str),
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `request` | [`Request`]: what a call asks for, checked when it is built |
 //! | `event` | what the machine is told, asks for and delivers; its timers and states |
+//! | `fact` | what a driver tells that is no byte of HTTP/1.1 |
 //! | `piece` | [`Piece`]: an item of a call, owned |
 //! | `observer` | [`Observer`]: who is told each step of the timeline as it happens |
 //! | `progress` | [`Progress`]: where a call is, for a live display |
@@ -30,6 +31,7 @@ mod credentials;
 mod document;
 mod ending;
 mod event;
+mod fact;
 mod held;
 mod model;
 mod observer;
@@ -48,7 +50,7 @@ use std::time::Duration;
 use crate::config::RequestConfig;
 use crate::http1::{Limits, ResponseDecoder};
 use crate::machine::{Event, Interest, IoFailure, Machine, Misuse, Permit, Stage, Step, Tail, Wait};
-use crate::outcome::{Billing, ErrorKind, Outcome, Reason, Timeline, Turn};
+use crate::outcome::{Billing, ErrorKind, Outcome, Reason, Response, Timeline, Turn};
 use crate::retry::backoff::Backoff;
 use crate::time::Instant;
 use crate::trace::{Noted, Recorder};
@@ -96,6 +98,10 @@ pub struct Call {
     input_of: AttemptId,
     close: Option<(AttemptId, CloseMode)>,
     connect: Option<AttemptId>,
+    /// The driver has a retry budget
+    asks_before_retries: bool,
+    /// The attempt after which a retry is planned, of which the driver has yet to hear
+    retry: Option<AttemptId>,
 
     attempts_made: u32,
     billing: Billing,
@@ -104,6 +110,8 @@ pub struct Call {
     /// One of the items that the consumer now has extends the answer
     content_out: bool,
     assembly: Assembly,
+    /// The head of the last response that came in an attempt that is over
+    response: Option<Box<Response>>,
     timeline: Timeline,
     tail: Tail,
     /// None unless the call is recorded
@@ -143,17 +151,33 @@ impl Call {
             input_of: AttemptId::NONE,
             close: None,
             connect: None,
+            asks_before_retries: false,
+            retry: None,
             attempts_made: 0,
             billing: Billing::NotSent,
             item_out: false,
             content_out: false,
             assembly: Assembly::default(),
+            response: None,
             timeline: Timeline::new(env.seed, now),
             tail: Tail::default(),
             recorder: None,
             observers: Observers::default(),
             request,
         }
+    }
+
+    /// The driver has a retry budget: each retry is announced by [`Command::Retry`]
+    ///
+    /// Errors: the call has begun, or is recorded already.
+    pub fn ask_before_retries(&mut self) -> Result<(), Misuse> {
+        if !matches!(self.inner, Inner::Idle) || self.recorder.is_some() {
+            return Err(Misuse::OutOfOrder(
+                "a retry budget was named too late: call ask_before_retries before record and Event::Start",
+            ));
+        }
+        self.asks_before_retries = true;
+        Ok(())
     }
 
     /// What is asked for
@@ -206,6 +230,9 @@ impl Call {
             if let Some(id) = self.connect.take() {
                 self.attempt_began();
                 return Ok(Step::Do(Command::Connect(id)));
+            }
+            if let Some(id) = self.retry.take() {
+                return Ok(Step::Do(Command::Retry(id)));
             }
             match &self.inner {
                 Inner::Attempting(attempt) if attempt.id == self.input_of || *used == input.len() => {}
@@ -427,49 +454,6 @@ impl Call {
             attempt.peer_end.get_or_insert(PeerEnd::Failed(failure));
         }
         Ok(())
-    }
-
-    fn fact<'e>(&mut self, fact: Fact<'e>) -> Result<&'e [u8], Misuse> {
-        match fact {
-            Fact::Head(id, head) => {
-                let Some(attempt) = self.open(id)? else { return Ok(&[]) };
-                if !matches!(attempt.phase, AttemptPhase::Waiting) {
-                    return Err(Misuse::OutOfOrder(
-                        "a second head came: feed Fact::Head once, for the final response",
-                    ));
-                }
-                if attempt.record.bytes_received > 0 {
-                    return Err(Misuse::OutOfOrder(
-                        "a head came after bytes of HTTP/1.1: feed Received or facts, not both",
-                    ));
-                }
-                attempt.http = Transport::Facts;
-                self.billing = self.billing.max(Billing::MaybeBilled);
-                self.input_of = id;
-                self.head_arrived(head);
-                Ok(&[])
-            }
-            Fact::Body(id, bytes) => {
-                if !self.tail.is_empty() {
-                    return Err(Misuse::Undrained);
-                }
-                self.received(id, bytes, true)
-            }
-            Fact::End(id) => {
-                let Some(attempt) = self.open(id)? else { return Ok(&[]) };
-                if matches!(attempt.http, Transport::Http1(_)) {
-                    return Err(Misuse::OutOfOrder("a body ended before its head: feed Fact::Head first"));
-                }
-                attempt.peer_end.get_or_insert(PeerEnd::EndOfBody);
-                Ok(&[])
-            }
-            Fact::ConsumerFailed(message) => {
-                if !matches!(self.inner, Inner::Over | Inner::Ending(_)) {
-                    self.fail(ErrorKind::Consumer(message.to_owned()));
-                }
-                Ok(&[])
-            }
-        }
     }
 
     fn cancel(&mut self) {

@@ -25,7 +25,10 @@ impl Call {
         }
         let env = Env { seed: self.timeline.seed, unix_at_origin: self.unix_at_origin };
         recorder.begin(
-            |bodies| Header::new(bodies, Described::of(&self.request), self.config, env, self.began),
+            |bodies| {
+                let request = Described::of(&self.request);
+                Header::new(bodies, request, self.config, env, self.began, self.asks_before_retries)
+            },
             Redactor::new(self.request.credentials.placeholders()),
         );
         self.recorder = Some(Box::new(recorder));

@@ -188,6 +188,7 @@ impl Call {
         let is_answer = !matches!(phase, AttemptPhase::Refused(_));
         attempt.head_bytes = headers_bytes(&head.headers);
         attempt.head = Some(head);
+        attempt.head_at = now;
         let unsupported = match content {
             Ok(decoder) => {
                 attempt.content = decoder.map(|decoder| Box::new(Content::new(decoder)));

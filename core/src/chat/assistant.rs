@@ -1,32 +1,61 @@
 //! The model's message, as its dialect wants it back.
 
+use std::ops::Deref;
+
 use serde_json::{Map, Value, json};
 
 use super::Format;
-use crate::outcome::{Choice, Outcome, ToolCall, ToolKind};
+use crate::outcome::{Choice, Outcome, Signature, Signed, ToolCall, ToolKind};
 
 impl Format {
     /// The messages that stand for the first choice of an answer; none where nothing was said
     ///
-    /// Reasoning is not sent back, but where a dialect asks for it. Nor are calls of the provider's own
+    /// Reasoning is not sent back, but where it is signed: Anthropic asks for it then, but what
+    /// it redacted is not in a turn. Nor are calls of the provider's own
     /// tools, whose results are not in a turn; nor, if the answer did not come whole, calls that are not
     /// whole (rule STR-11), for nobody can answer those.
     pub(super) fn assistant(self, outcome: &Outcome) -> Vec<Value> {
         let Some(choice) = outcome.turn().choices.first() else { return Vec::new() };
         let is_completed = outcome.word() == "completed";
-        let calls: Vec<&ToolCall> = choice
+        let is_kept =
+            |call: &ToolCall| call.kind != ToolKind::Server && (is_completed || outcome.is_whole(call));
+        let signatures: Vec<&Signature> =
+            outcome.turn().signatures.iter().filter(|signature| signature.choice == choice.index).collect();
+        let signed = |position: usize| {
+            signatures.iter().find(|signature| match signature.signs {
+                Signed::ToolCall { index } => index as usize == position,
+                Signed::Reasoning { .. } => false,
+            })
+        };
+        let calls: Vec<Call<'_>> = choice
             .tool_calls
             .iter()
-            .filter(|call| call.kind != ToolKind::Server && (is_completed || outcome.is_whole(call)))
+            .enumerate()
+            .filter(|(_, call)| is_kept(call))
+            .map(|(at, call)| Call { call, signature: signed(at).map(|signature| signature.token.as_str()) })
             .collect();
         match self {
             Self::OpenAiChat => openai_chat(choice, &calls),
             Self::OpenAiResponses => openai_responses(choice, &calls),
-            Self::Anthropic => anthropic(choice, &calls),
+            Self::Anthropic => anthropic(choice, &signatures, &calls),
             Self::Gemini => gemini(choice, &calls),
             Self::Ollama => ollama(choice, &calls),
             Self::Cohere => cohere(choice, &calls),
         }
+    }
+}
+
+/// A call to be sent back, and the provider's signature of it
+struct Call<'a> {
+    call: &'a ToolCall,
+    signature: Option<&'a str>,
+}
+
+impl Deref for Call<'_> {
+    type Target = ToolCall;
+
+    fn deref(&self) -> &ToolCall {
+        self.call
     }
 }
 
@@ -59,7 +88,7 @@ fn function(call: &ToolCall) -> Value {
     }
 }
 
-fn openai_chat(choice: &Choice, calls: &[&ToolCall]) -> Vec<Value> {
+fn openai_chat(choice: &Choice, calls: &[Call<'_>]) -> Vec<Value> {
     if choice.text.is_empty() && choice.refusal.is_empty() && calls.is_empty() {
         return Vec::new();
     }
@@ -74,7 +103,7 @@ fn openai_chat(choice: &Choice, calls: &[&ToolCall]) -> Vec<Value> {
     message(members)
 }
 
-fn openai_responses(choice: &Choice, calls: &[&ToolCall]) -> Vec<Value> {
+fn openai_responses(choice: &Choice, calls: &[Call<'_>]) -> Vec<Value> {
     let parts: Vec<Value> = [("output_text", "text", &choice.text), ("refusal", "refusal", &choice.refusal)]
         .into_iter()
         .filter(|(_, _, said)| !said.is_empty())
@@ -99,30 +128,46 @@ fn openai_responses(choice: &Choice, calls: &[&ToolCall]) -> Vec<Value> {
     said.into_iter().chain(calls).collect()
 }
 
-fn anthropic(choice: &Choice, calls: &[&ToolCall]) -> Vec<Value> {
+fn anthropic(choice: &Choice, signatures: &[&Signature], calls: &[Call<'_>]) -> Vec<Value> {
     // A block without text is refused, and so is a message without a block.
     let text = (!choice.text.is_empty()).then(|| json!({"type": "text", "text": choice.text}));
     let calls = calls
         .iter()
         .map(|call| json!({"type": "tool_use", "id": call.id, "name": call.name, "input": object(call)}));
-    let content: Vec<Value> = text.into_iter().chain(calls).collect();
-    if content.is_empty() { content } else { message([("content", content.into())]) }
+    let mut from = 0;
+    let thoughts = signatures.iter().filter_map(|signature| match signature.signs {
+        Signed::Reasoning { end } => {
+            let thinking = choice.reasoning.get(std::mem::replace(&mut from, end)..end).unwrap_or_default();
+            Some(json!({"type": "thinking", "thinking": thinking, "signature": signature.token}))
+        }
+        Signed::ToolCall { .. } => None,
+    });
+    let thoughts: Vec<Value> = thoughts.collect();
+    if text.is_none() && calls.len() == 0 {
+        return Vec::new();
+    }
+    let content: Vec<Value> = thoughts.into_iter().chain(text).chain(calls).collect();
+    message([("content", content.into())])
 }
 
-fn gemini(choice: &Choice, calls: &[&ToolCall]) -> Vec<Value> {
+fn gemini(choice: &Choice, calls: &[Call<'_>]) -> Vec<Value> {
     let text = (!choice.text.is_empty()).then(|| json!({"text": choice.text}));
     let calls = calls.iter().map(|call| {
         let mut part = json!({"name": call.name, "args": object(call)});
         if !call.id.is_empty() {
             part["id"] = call.id.as_str().into();
         }
-        json!({"functionCall": part})
+        let mut part = json!({"functionCall": part});
+        if let Some(signature) = call.signature {
+            part["thoughtSignature"] = signature.into();
+        }
+        part
     });
     let parts: Vec<Value> = text.into_iter().chain(calls).collect();
     if parts.is_empty() { parts } else { vec![json!({"role": "model", "parts": parts})] }
 }
 
-fn ollama(choice: &Choice, calls: &[&ToolCall]) -> Vec<Value> {
+fn ollama(choice: &Choice, calls: &[Call<'_>]) -> Vec<Value> {
     if choice.text.is_empty() && calls.is_empty() {
         return Vec::new();
     }
@@ -137,7 +182,7 @@ fn ollama(choice: &Choice, calls: &[&ToolCall]) -> Vec<Value> {
     message(members)
 }
 
-fn cohere(choice: &Choice, calls: &[&ToolCall]) -> Vec<Value> {
+fn cohere(choice: &Choice, calls: &[Call<'_>]) -> Vec<Value> {
     let text = (!choice.text.is_empty()).then(|| ("content", Value::from(choice.text.as_str())));
     let calls = (!calls.is_empty())
         .then(|| ("tool_calls", calls.iter().map(|call| function(call)).collect::<Value>()));

@@ -10,8 +10,8 @@ use crate::config::RequestConfig;
 use crate::dialect::Dialect;
 use crate::machine::{Event, Machine, Step};
 use crate::outcome::{
-    Billing, CallError, Choice, Completion, Ending, ErrorKind, Outcome, Timeline, ToolCall, ToolKind, Turn,
-    Usage,
+    Billing, CallError, Choice, Completion, Ending, ErrorKind, Outcome, Signature, Signed, Timeline,
+    ToolCall, ToolKind, Turn, Usage,
 };
 use crate::time::Instant;
 
@@ -47,7 +47,7 @@ fn turn(text: &str, tool_calls: Vec<ToolCall>) -> Turn {
 fn ended(ending: Ending, turn: Turn) -> Outcome {
     let (status, headers, body) = Default::default();
     let result = Ok(Completion { ending, turn, status, headers, body });
-    Outcome { result, timeline: Timeline::new(0, Instant::ORIGIN) }
+    Outcome { result, timeline: Timeline::new(0, Instant::ORIGIN), response: None }
 }
 
 fn completed(turn: Turn) -> Outcome {
@@ -57,7 +57,7 @@ fn completed(turn: Turn) -> Outcome {
 fn failed(turn: Turn) -> Outcome {
     let (kind, billing, retry_after) = (ErrorKind::Cancelled, Billing::Delivered, None);
     let result = Err(CallError { kind, billing, turn: Box::new(turn), retry_after });
-    Outcome { result, timeline: Timeline::new(0, Instant::ORIGIN) }
+    Outcome { result, timeline: Timeline::new(0, Instant::ORIGIN), response: None }
 }
 
 /// What goes out as the body
@@ -190,6 +190,36 @@ fn tools_and_their_results_are_what_the_dialect_wants() {
         assert_eq!(conversation.messages(), expected, "what was paid for is kept, what failed is not");
         assert_eq!(conversation.cost().calls, 1);
     }
+}
+
+#[test]
+fn what_a_provider_signed_goes_back_with_its_signature() {
+    let signature = |signs, token: &str| Signature { choice: 0, signs, token: token.to_owned() };
+    let mut signed = turn("Hi", vec![call("t1", "{}"), call("t2", "{}")]);
+    signed.choices[0].reasoning = "Hm.So.".to_owned();
+    signed.signatures = vec![
+        signature(Signed::Reasoning { end: 3 }, "s1"),
+        signature(Signed::Reasoning { end: 6 }, "s2"),
+        signature(Signed::ToolCall { index: 1 }, "s3"),
+    ];
+    let kept = |format| {
+        let mut conversation = conversation(format);
+        conversation.exchange("Hello").finish(&completed(signed.clone()));
+        conversation.messages()[1].clone()
+    };
+    let anthropic = kept(Format::Anthropic);
+    assert_eq!(
+        anthropic["content"].as_array().unwrap()[..3],
+        [
+            json!({"type": "thinking", "thinking": "Hm.", "signature": "s1"}),
+            json!({"type": "thinking", "thinking": "So.", "signature": "s2"}),
+            json!({"type": "text", "text": "Hi"}),
+        ]
+    );
+    let parts = &kept(Format::Gemini)["parts"];
+    assert_eq!(parts[1], json!({"functionCall": {"id": "t1", "name": "look_up", "args": {}}}));
+    assert_eq!(parts[2]["thoughtSignature"], "s3");
+    assert!(!kept(Format::OpenAiChat).to_string().contains("Hm."));
 }
 
 #[test]

@@ -31,11 +31,12 @@ impl Tokens {
         if prompt.is_none() && answer.is_none() {
             return None;
         }
-        let (prompt, answer) = (prompt.unwrap_or(0), answer.unwrap_or(0));
         let raw: Value = serde_json::from_str(&usage.raw).unwrap_or_default();
-        let count = |pointers: &[&str]| {
-            pointers.iter().find_map(|pointer| raw.pointer(pointer).and_then(Value::as_u64))
-        };
+        let count =
+            |pointers: &[&str]| pointers.iter().find_map(|pointer| raw.pointer(pointer).and_then(whole));
+        // Cohere bills less than the model saw.
+        let prompt = count(&["/billed_units/input_tokens"]).or(prompt).unwrap_or(0);
+        let answer = count(&["/billed_units/output_tokens"]).or(answer).unwrap_or(0);
         // Anthropic counts what its cache gave and took beside the input.
         let beside = count(&["/cache_read_input_tokens"]);
         let cache_write = count(&["/cache_creation_input_tokens"]).unwrap_or(0);
@@ -85,6 +86,11 @@ impl Tokens {
             .into_iter()
             .fold(0, u64::saturating_add)
     }
+}
+
+/// A count, which some providers write with a decimal point
+fn whole(count: &Value) -> Option<u64> {
+    count.as_u64().or_else(|| count.as_f64().filter(|count| *count >= 0.0).map(|count| count as u64))
 }
 
 impl AddAssign for Tokens {
@@ -159,6 +165,11 @@ mod tests {
             ),
             ("Ollama", r#"{"prompt_eval_count":26,"eval_count":8}"#, [26, 0, 0, 8, 0]),
             ("Cohere", r#"{"tokens":{"input_tokens":26,"output_tokens":8}}"#, [26, 0, 0, 8, 0]),
+            (
+                "Cohere, billed",
+                r#"{"billed_units":{"input_tokens":5.0,"output_tokens":2},"tokens":{"input_tokens":507,"output_tokens":10}}"#,
+                [5, 0, 0, 2, 0],
+            ),
         ] {
             assert_eq!(tokens(raw), Some(expected), "{provider}");
         }

@@ -118,7 +118,8 @@ fn weight(kind: FailureKind) -> u8 {
         FailureKind::Other => 1,
         FailureKind::Refused
         | FailureKind::Reset
-        | FailureKind::Certificate
+        | FailureKind::Certificate(_)
+        | FailureKind::ClientCertificate(_)
         | FailureKind::Tls
         | FailureKind::Proxy(_) => 2,
     }

@@ -53,7 +53,8 @@ impl HttpConnect {
 /// The answer's body is not read: a proxy's page of HTML is for a browser
 fn status(status: StatusCode) -> IoFailure {
     match status {
-        StatusCode::PROXY_AUTHENTICATION_REQUIRED => {
+        // tinyproxy answers wrong credentials with 401; nobody but a proxy answers CONNECT.
+        StatusCode::PROXY_AUTHENTICATION_REQUIRED | StatusCode::UNAUTHORIZED => {
             refused(ProxyRefusal::AuthenticationRequired, format!("the proxy answered CONNECT with {status}"))
         }
         _ => refused(
@@ -155,6 +156,7 @@ mod tests {
         );
         assert_eq!(refusal_, ProxyRefusal::AuthenticationRequired);
         assert_eq!(message, "the proxy answered CONNECT with 407 Proxy Authentication Required");
+        assert_eq!(refusal("HTTP/1.1 401 Unauthorized\r\n\r\n").0, ProxyRefusal::AuthenticationRequired);
         let (refusal_, message) =
             refusal("HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/html\r\nContent-Length: 15\r\n\r\n");
         assert_eq!(refusal_, ProxyRefusal::Status(502));

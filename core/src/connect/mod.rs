@@ -9,6 +9,7 @@
 //! | `tunnel` | [`Tunnel`]: the handshake that turns a proxy's connection into one to the origin |
 //! | `http_connect` | that of HTTP proxies: CONNECT (RFC 9110 9.3.6) |
 //! | `socks5` | that of SOCKS5 (RFC 1928, RFC 1929) |
+//! | `tcp` | [`TcpSettings`]: how a TCP connection finds out that its peer is gone |
 //!
 //! None of it has a bound in time of its own: all of it happens within `connect_timeout`.
 
@@ -18,12 +19,14 @@ mod http_connect;
 mod proxies;
 mod proxy;
 mod socks5;
+mod tcp;
 mod tunnel;
 
 pub use happy_eyeballs::{ATTEMPT_DELAY, HappyEyeballs, MAX_ADDRESSES, Next};
 pub use http_connect::MAX_CONNECT_HEAD_BYTES;
 pub use proxies::{Proxies, ProxiesError, Route};
 pub use proxy::{Proxy, ProxyScheme, ProxyUrlError};
+pub use tcp::TcpSettings;
 pub use tunnel::Tunnel;
 
 use crate::machine::{FailureKind, IoFailure, ProxyRefusal, Stage};

@@ -206,6 +206,7 @@ impl Pair {
             model: self.model.map(str::to_owned),
             choices: vec![choice],
             usage: Some(Usage { input_tokens, output_tokens, total_tokens, raw: raw.to_owned() }),
+            signatures: Vec::new(),
         }
     }
 }

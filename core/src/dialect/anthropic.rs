@@ -162,7 +162,7 @@ impl Anthropic {
                     findings.push(Finding::Unknown);
                 }
             }
-            Some("signature_delta") => {}
+            Some("signature_delta") => findings.push_signature(data, 0, None, delta.signature),
             _ => findings.push(Finding::Unknown),
         }
         Ok(())
@@ -208,6 +208,7 @@ fn content<'a>(
         }
         Some("thinking") => {
             findings.push_piece(data, content.thinking, |text| Finding::Reasoning { choice: 0, text })?;
+            findings.push_signature(data, 0, None, content.signature);
             return Ok(None);
         }
         Some("tool_use") => ToolKind::Function,
@@ -260,6 +261,8 @@ struct Content<'a> {
     #[serde(default)]
     thinking: JsonStr<'a>,
     #[serde(default)]
+    signature: JsonStr<'a>,
+    #[serde(default)]
     id: JsonStr<'a>,
     #[serde(default)]
     name: JsonStr<'a>,
@@ -286,6 +289,8 @@ struct Delta<'a> {
     text: JsonStr<'a>,
     #[serde(default)]
     thinking: JsonStr<'a>,
+    #[serde(default)]
+    signature: JsonStr<'a>,
     partial_json: Option<&'a RawValue>,
     #[serde(default)]
     stop_reason: JsonStr<'a>,

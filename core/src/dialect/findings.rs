@@ -6,7 +6,7 @@ use super::Malformed;
 use super::json::JsonStr;
 use super::usage::{Counted, Tokens};
 use crate::outcome::ProviderError;
-use crate::outcome::{Delta, ToolKind, Turn};
+use crate::outcome::{Delta, Signature, Signed, ToolKind, Turn};
 
 /// One thing found in an event
 #[derive(Clone, Debug, PartialEq)]
@@ -59,6 +59,15 @@ pub enum Finding {
         /// Where the piece lies
         fragment: Span,
     },
+    /// The provider signs a part of the answer, to know it when it is sent back
+    Signature {
+        /// Which of several answers
+        choice: u32,
+        /// The tool call that is signed; `None` for the reasoning so far
+        tool_call: Option<u32>,
+        /// Where the token lies, never empty
+        token: Span,
+    },
     /// An answer has its finish reason, which is no error (see [`super::finish`])
     Finish {
         /// Which of several answers
@@ -100,10 +109,6 @@ pub struct Span {
 }
 
 impl Span {
-    fn len(self) -> usize {
-        self.end - self.start
-    }
-
     /// Where `text` lies in `data`, if it is part of it
     fn within(data: &str, text: &str) -> Option<Self> {
         let start = (text.as_ptr() as usize).checked_sub(data.as_ptr() as usize)?;
@@ -294,6 +299,19 @@ impl Findings {
         Span::within(data, text).unwrap_or_else(|| self.owned(text))
     }
 
+    /// Adds a signature of a tool call or of the reasoning so far, unless it is empty
+    pub fn push_signature(&mut self, data: &str, choice: u32, tool_call: Option<u32>, token: JsonStr<'_>) {
+        if !token.is_empty() {
+            let token = self.span(data, token);
+            self.push(Finding::Signature { choice, tool_call, token });
+        }
+    }
+
+    /// How many bytes the string has that `span` names
+    pub(crate) fn len_of(span: Span) -> usize {
+        span.end - span.start
+    }
+
     /// Adds a count of tokens, read from the event's `data` or from a report put together of it
     pub fn push_usage(&mut self, data: &str, counted: Counted<'_>) {
         let Counted { tokens, raw } = counted;
@@ -332,6 +350,7 @@ impl Finding {
             | Self::ToolArguments { choice, .. } => Some(choice),
             Self::Opened { .. }
             | Self::ToolCall { .. }
+            | Self::Signature { .. }
             | Self::Finish { .. }
             | Self::Identity { .. }
             | Self::Usage { .. }
@@ -350,6 +369,7 @@ impl Finding {
             | Self::ToolArguments { fragment: piece, .. } => *piece = span,
             Self::Opened { .. }
             | Self::ToolCall { .. }
+            | Self::Signature { .. }
             | Self::Finish { .. }
             | Self::Identity { .. }
             | Self::Usage { .. }
@@ -363,15 +383,16 @@ impl Finding {
     /// Bytes of the provider's own words about the answer, which no delta brings
     pub(crate) fn words(&self) -> usize {
         match self {
-            Self::Finish { reason, .. } => reason.len(),
-            Self::Identity { id, model } => id.len() + model.len(),
-            Self::Usage { raw, .. } => raw.len(),
+            Self::Finish { reason, .. } => Findings::len_of(*reason),
+            Self::Identity { id, model } => Findings::len_of(*id) + Findings::len_of(*model),
+            Self::Usage { raw, .. } => Findings::len_of(*raw),
             Self::Opened { .. }
             | Self::Text { .. }
             | Self::Reasoning { .. }
             | Self::Refusal { .. }
             | Self::ToolCall { .. }
             | Self::ToolArguments { .. }
+            | Self::Signature { .. }
             | Self::Error(_)
             | Self::Blocked(_)
             | Self::Unknown => 0,
@@ -388,6 +409,14 @@ impl Finding {
         match self {
             Self::Opened { choice } => {
                 turn.choice_mut(*choice);
+            }
+            Self::Signature { choice, tool_call, token } => {
+                let signs = match *tool_call {
+                    Some(index) => Signed::ToolCall { index },
+                    None => Signed::Reasoning { end: turn.choice_mut(*choice).reasoning.len() },
+                };
+                let token = findings.resolve(data, *token).to_owned();
+                turn.signatures.push(Signature { choice: *choice, signs, token });
             }
             Self::Finish { choice, reason } => {
                 turn.choice_mut(*choice).finish_reason = Some(findings.resolve(data, *reason).to_owned());
@@ -437,6 +466,7 @@ impl Finding {
                 Delta::ToolArguments { choice, index, fragment: resolve(fragment) }
             }
             Self::Opened { .. }
+            | Self::Signature { .. }
             | Self::Finish { .. }
             | Self::Identity { .. }
             | Self::Usage { .. }

@@ -10,7 +10,6 @@ mod arguments;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use self::arguments::{PartialArg, Streamed};
@@ -117,6 +116,8 @@ impl Gemini {
                 Some(call) => {
                     let calls = &mut self.streamed;
                     passed_on |= function_call(data, choice, call, &mut open.tools, calls, findings)?;
+                    let signature = part.thought_signature.unwrap_or_default();
+                    findings.push_signature(data, choice, open.tools.newest(), signature);
                 }
                 // A signature comes alone, too; any other part is of a kind that is no text.
                 None => passed_on |= part.text.is_none() && part.thought_signature.is_none(),
@@ -229,7 +230,7 @@ struct Part<'a> {
     text: Option<JsonStr<'a>>,
     #[serde(default)]
     thought: JsonStr<'a>,
-    thought_signature: Option<IgnoredAny>,
+    thought_signature: Option<JsonStr<'a>>,
     #[serde(default)]
     function_call: Member<FunctionCall<'a>>,
 }

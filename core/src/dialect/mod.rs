@@ -25,7 +25,7 @@
 //!
 //! # What has no place in a turn
 //!
-//! A turn holds text, reasoning, refusals, tool calls, finish reasons and usage. An event that says
+//! A turn holds text, reasoning, refusals, tool calls, finish reasons, usage and signatures. An event that says
 //! anything else goes to the consumer as it came, after its deltas ([`Finding::Unknown`]):
 //!
 //! - an event, block, item, step or delta of a kind that the dialect does not know, such as what a
@@ -205,16 +205,18 @@
 //! 5. Give counts to [`findings::Findings::push_usage`]. [`usage::read`] knows the names of many
 //!    providers; others are put into a [`usage::Counted`], as above. Its `raw` is the provider's own
 //!    report: a JSON object, which may be part of the event.
-//! 6. Say [`Finding::Unknown`] of an event whose kind is not known, and of one with something that has
+//! 6. Give what the provider signs to [`findings::Findings::push_signature`], right after the part that
+//!    is signed: it has to be sent back with the answer.
+//! 7. Say [`Finding::Unknown`] of an event whose kind is not known, and of one with something that has
 //!    no place in a turn, so that the caller gets it as it came.
-//! 7. Open every choice with [`choices::Choices`] and number tool calls with [`tools::Tools`] (or
+//! 8. Open every choice with [`choices::Choices`] and number tool calls with [`tools::Tools`] (or
 //!    [`blocks::Blocks`], where parts start and stop): they bound what a peer can make us hold, and
 //!    they know how fragments go astray.
-//! 8. Payloads that are empty, `null` or a comment, plain text in an event named `ping` or the like,
+//! 9. Payloads that are empty, `null` or a comment, plain text in an event named `ping` or the like,
 //!    and events named `error`, do not reach a decoder. `[DONE]` does: it is the sentinel, or to be
 //!    passed over.
-//! 9. Play a recorded stream of the provider, and a unary answer, and compare the turns.
-//!    `tests/tests/foreign_dialect.rs` of the repository drives whole calls with such a dialect.
+//! 10. Play a recorded stream of the provider, and a unary answer, and compare the turns.
+//!     `tests/tests/foreign_dialect.rs` of the repository drives whole calls with such a dialect.
 //!
 //! A dialect of ours is moreover a variant of [`Dialect`] and of [`Decoder`], a line in the table
 //! above, and cases in the conformance data.

@@ -115,7 +115,10 @@ fn run<E: Data + Copy>(
                 Finding::Opened { .. } => played.opened += 1,
                 Finding::Identity { .. } => played.identities += 1,
                 Finding::Unknown => played.unknown += 1,
-                Finding::ToolCall { .. } | Finding::Finish { .. } | Finding::Usage { .. } => {}
+                Finding::ToolCall { .. }
+                | Finding::Signature { .. }
+                | Finding::Finish { .. }
+                | Finding::Usage { .. } => {}
             }
         }
         findings.clear();

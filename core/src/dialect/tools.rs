@@ -90,6 +90,11 @@ struct Call {
 const MAX_CALLS: u32 = 4096;
 
 impl Tools {
+    /// The position of the call that was opened last
+    pub(super) fn newest(&self) -> Option<u32> {
+        u32::try_from(self.calls.len()).ok()?.checked_sub(1)
+    }
+
     /// Takes in a fragment: opens the call that it is the first of, and adds its arguments
     ///
     /// Fragments join by number, and those without one join the last call. Another call opens with a

@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `turn` | the answer, assembled, and the deltas it is made of |
 //! | `error` | every way in which a call can fail, typed, with what it may have cost |
+//! | `response` | what the server said of itself: header fields, its id of the request, its rate limits |
 //! | `timeline` | every attempt, phase and pause, with its start, end and reason |
 
 mod error;
+mod response;
 mod timeline;
 mod turn;
 
@@ -17,11 +19,13 @@ use http::{HeaderMap, StatusCode};
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 
+pub use crate::retry::{RateLimit, RateLimits};
 pub use error::{
     Billing, CallError, ErrorKind, Phase, ProtocolError, ProviderError, StatusError, Timeout, Truncation,
 };
+pub use response::Response;
 pub use timeline::{AttemptRecord, Note, Reason, Span, SpanKind, Timeline};
-pub use turn::{Choice, Delta, ToolCall, ToolKind, Turn, Usage};
+pub use turn::{Choice, Delta, Signature, Signed, ToolCall, ToolKind, Turn, Usage};
 
 /// How a call ended, and how it came to that (rule END-1)
 #[derive(Clone, Debug)]
@@ -30,6 +34,11 @@ pub struct Outcome {
     pub result: Result<Completion, CallError>,
     /// Every attempt, phase and pause
     pub timeline: Timeline,
+    /// The head of the last response that came, whatever became of it; `None` where none did
+    ///
+    /// An attempt that got no head leaves that of an earlier one, and [`Response::attempt`] says whose
+    /// it is.
+    pub response: Option<Box<Response>>,
 }
 
 impl Outcome {
@@ -49,6 +58,30 @@ impl Outcome {
             Err(CallError { kind: ErrorKind::Blocked { .. }, .. }) => "blocked",
             Err(_) => "error",
         }
+    }
+
+    /// What the server said of its rate limits in the last response, in success as in failure
+    ///
+    /// `None` where no response came or it said nothing that could be read.
+    pub fn rate_limits(&self) -> Option<&RateLimits> {
+        self.response.as_ref().map(|response| &response.rate_limits).filter(|limits| !limits.is_empty())
+    }
+
+    /// The server's id of the request, for its support: of the last response, else the one that an
+    /// error names
+    pub fn request_id(&self) -> Option<&str> {
+        let in_error = || {
+            let kind = &self.result.as_ref().err()?.kind;
+            let provider = if let ErrorKind::Status(error) = kind {
+                error.provider.as_ref()
+            } else if let ErrorKind::InBand(provider) = kind {
+                Some(&**provider)
+            } else {
+                None
+            };
+            provider?.request_id.as_deref()
+        };
+        self.response.as_ref().and_then(|response| response.request_id()).or_else(in_error)
     }
 
     /// Whether a tool call of the turn came whole, so that it may be run (rule STR-11)
@@ -102,11 +135,11 @@ pub enum Ending {
 }
 
 /// The outcome as one JSON object: `result`, `error` or null, the first choice's text and finish
-/// reason, the whole turn, and the timeline
+/// reason, the whole turn, the server's id of the request and its rate limits, and the timeline
 impl Serialize for Outcome {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let turn = self.turn();
-        let mut out = serializer.serialize_struct("Outcome", 8)?;
+        let mut out = serializer.serialize_struct("Outcome", 10)?;
         out.serialize_field("result", self.word())?;
         out.serialize_field("error", &self.result.as_ref().err())?;
         out.serialize_field(
@@ -117,6 +150,8 @@ impl Serialize for Outcome {
         out.serialize_field("finish_reason", &turn.finish_reason())?;
         out.serialize_field("usage", &turn.usage)?;
         out.serialize_field("turn", turn)?;
+        out.serialize_field("request_id", &self.request_id())?;
+        out.serialize_field("rate_limits", &self.rate_limits())?;
         out.serialize_field("timeline", &self.timeline)?;
         out.end()
     }

@@ -116,6 +116,8 @@ pub enum Reason {
     Empty,
     /// The peer broke a protocol
     Protocol,
+    /// The retry budget was used up
+    RetryBudget,
     /// The caller gave up
     Cancelled,
     /// The caller's callback failed
@@ -139,6 +141,7 @@ impl fmt::Display for Reason {
             Self::Ended => f.write_str("ended too early"),
             Self::Empty => f.write_str("no answer"),
             Self::Protocol => f.write_str("protocol broken"),
+            Self::RetryBudget => f.write_str("retry budget used up"),
             Self::Cancelled => f.write_str("cancelled"),
             Self::Consumer => f.write_str("consumer failed"),
         }
@@ -209,6 +212,8 @@ pub enum Note {
     NoCloseNotify,
     /// The next attempt was not made because its pause did not fit the total deadline
     PauseDidNotFit,
+    /// The next attempt was not made because the retry budget of the client was used up
+    RetryBudgetUsedUp,
     /// The next attempt was not made because the server asked for more than `max_retry_after`
     RetryAfterTooLong,
     /// A connection that an earlier call had left was dead, and replaced at no cost: nothing was sent on it

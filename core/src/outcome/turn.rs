@@ -79,6 +79,39 @@ pub struct Turn {
     pub choices: Vec<Choice>,
     /// What the provider counted, as last reported
     pub usage: Option<Usage>,
+    /// What the provider wants back with the answer, where it signs parts of it; in order
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub signatures: Vec<Signature>,
+}
+
+/// A token by which a provider knows a part of its answer when that is sent back
+///
+/// Anthropic signs what it thinks, and refuses the results of tools without it; Gemini signs calls of
+/// functions, and does the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Signature {
+    /// Which of several answers
+    pub choice: u32,
+    /// The part that is signed
+    pub signs: Signed,
+    /// The token, which only the provider can read
+    pub token: String,
+}
+
+/// A part of an answer that a provider has signed
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Signed {
+    /// The choice's reasoning from the end of what was signed before, up to this many bytes of it
+    Reasoning {
+        /// The end, in bytes of [`Choice::reasoning`]
+        end: usize,
+    },
+    /// A tool call, by its position in [`Choice::tool_calls`]
+    ToolCall {
+        /// The position
+        index: u32,
+    },
 }
 
 /// One answer of a turn

@@ -49,7 +49,8 @@ pub fn proxy_class(kind: FailureKind) -> Class {
         | FailureKind::Refused
         | FailureKind::Unreachable
         | FailureKind::Reset
-        | FailureKind::Certificate
+        | FailureKind::Certificate(_)
+        | FailureKind::ClientCertificate(_)
         | FailureKind::Tls
         | FailureKind::Other => Class::Retry,
     }

@@ -32,7 +32,7 @@ pub fn parse(text: &[u8], unix_now: Duration) -> Option<i64> {
 fn imf_fixdate(text: &str) -> Option<i64> {
     let rest = text.strip_suffix(" GMT")?;
     let [day, month, year, time] = fields(rest, " ")?;
-    unix_seconds(digits(year, 4)?, month, digits(day, 2)?, time)
+    named(digits(year, 4)?, month, digits(day, 2)?, time)
 }
 
 /// `06-Nov-94 08:49:37 GMT`
@@ -45,7 +45,7 @@ fn rfc850(text: &str, unix_now: Duration) -> Option<i64> {
     let now = i64::try_from(unix_now.as_secs()).ok()?;
     let latest = 1970 + now / SECONDS_PER_YEAR + 50;
     let year = latest - (latest - short).rem_euclid(100);
-    unix_seconds(year, month, day, time)
+    named(year, month, day, time)
 }
 
 /// ` Nov  6 08:49:37 1994`
@@ -58,7 +58,7 @@ fn asctime(text: &str) -> Option<i64> {
         None => digits(day, 2)?,
     };
     let [time, year] = fields(rest.strip_prefix(' ')?, " ")?;
-    unix_seconds(digits(year, 4)?, month, day, time)
+    named(digits(year, 4)?, month, day, time)
 }
 
 /// The pieces between the separators, if there are exactly so many
@@ -76,19 +76,25 @@ fn digits(text: &str, count: usize) -> Option<i64> {
     (text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
 }
 
-/// Seconds since the epoch of a date that the calendar has, at the time `08:49:37`
-fn unix_seconds(year: i64, month: &str, day: i64, time: &str) -> Option<i64> {
+/// Seconds since the epoch of a date with its month's name, at the time `08:49:37`
+fn named(year: i64, month: &str, day: i64, time: &str) -> Option<i64> {
     let month = 1 + MONTHS.iter().position(|name| *name == month)?;
     let [hour, minute, second] = fields(time, ":")?;
-    let (hour, minute, second) = (digits(hour, 2)?, digits(minute, 2)?, digits(second, 2)?);
-    if !(1..=days_in_month(year, month)).contains(&day) || hour > 23 || minute > 59 || second > 60 {
+    let time = [digits(hour, 2)?, digits(minute, 2)?, digits(second, 2)?];
+    unix_seconds([year, i64::try_from(month).ok()?, day], time)
+}
+
+/// Seconds since the epoch of a year, month and day that the calendar has, at an hour, minute and second
+pub(super) fn unix_seconds([year, month, day]: [i64; 3], [hour, minute, second]: [i64; 3]) -> Option<i64> {
+    let is_time = hour <= 23 && minute <= 59 && second <= 60;
+    if !is_time || !(1..=12).contains(&month) || !(1..=days_in_month(year, month)).contains(&day) {
         return None;
     }
-    let days = days_since_epoch(year, i64::try_from(month).ok()?, day);
+    let days = days_since_epoch(year, month, day);
     Some(days * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second)
 }
 
-fn days_in_month(year: i64, month: usize) -> i64 {
+fn days_in_month(year: i64, month: i64) -> i64 {
     match month {
         2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
         2 => 28,

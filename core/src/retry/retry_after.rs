@@ -25,8 +25,8 @@ pub fn parse(headers: &HeaderMap, unix_now: Duration) -> Option<Duration> {
     })
 }
 
-const NANOS_PER_MILLISECOND: u128 = 1_000_000;
-const NANOS_PER_SECOND: u128 = 1_000_000_000;
+pub(super) const NANOS_PER_MILLISECOND: u128 = 1_000_000;
+pub(super) const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
 fn largest(headers: &HeaderMap, header: &str, parse: impl Fn(&[u8]) -> Option<Duration>) -> Option<Duration> {
     let values = headers.get_all(header).iter().map(HeaderValue::as_bytes);
@@ -36,7 +36,7 @@ fn largest(headers: &HeaderMap, header: &str, parse: impl Fn(&[u8]) -> Option<Du
 /// `12` or `1.5` of a unit, and no other spelling of a number
 ///
 /// Decimals beyond the nanosecond are dropped.
-fn number(text: &[u8], unit: u128) -> Option<Duration> {
+pub(super) fn number(text: &[u8], unit: u128) -> Option<Duration> {
     let text = std::str::from_utf8(text).ok()?;
     let (whole, decimals) = match text.split_once('.') {
         Some((whole, decimals)) => (whole, decimals),

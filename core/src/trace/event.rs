@@ -60,6 +60,9 @@ pub(super) enum Told<'a> {
     End {
         link: AttemptId,
     },
+    RetryRefused {
+        link: AttemptId,
+    },
     ConsumerFailed {
         message: String,
     },
@@ -103,6 +106,7 @@ impl<'e> Noted<'e> {
             Event::Failed(link, failure) => Told::Failed { link: *link, failure: failure.clone() },
             Event::Fact(Fact::Head(link, head)) => Told::Head { link: *link, head: HeadLine::of(head) },
             Event::Fact(Fact::End(link)) => Told::End { link: *link },
+            Event::Fact(Fact::RetryRefused(link)) => Told::RetryRefused { link: *link },
             Event::Fact(Fact::ConsumerFailed(message)) => {
                 Told::ConsumerFailed { message: (*message).to_owned() }
             }
@@ -167,6 +171,7 @@ impl Happened {
             | Told::Eof { .. }
             | Told::Failed { .. }
             | Told::End { .. }
+            | Told::RetryRefused { .. }
             | Told::ConsumerFailed { .. } => {}
         }
         Ok(Self { at, told, bytes, head: made })
@@ -188,6 +193,7 @@ impl Happened {
             | Told::Failed { link, .. }
             | Told::Head { link, .. }
             | Told::Body { link, .. }
+            | Told::RetryRefused { link }
             | Told::End { link } => Some(*link),
         }
     }
@@ -215,6 +221,7 @@ impl Happened {
             }
             Told::Body { link, .. } => Event::Fact(Fact::Body(*link, &self.bytes)),
             Told::End { link } => Event::Fact(Fact::End(*link)),
+            Told::RetryRefused { link } => Event::Fact(Fact::RetryRefused(*link)),
             Told::ConsumerFailed { message } => Event::Fact(Fact::ConsumerFailed(message)),
         }
     }

@@ -25,6 +25,9 @@ pub(crate) struct Header {
     seed: u64,
     unix_at_origin: Duration,
     pub(super) began: Instant,
+    /// Its driver has a retry budget; traces from before there were any do not say
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) asks_before_retries: bool,
 }
 
 impl Header {
@@ -34,9 +37,10 @@ impl Header {
         config: RequestConfig,
         env: Env,
         began: Instant,
+        asks_before_retries: bool,
     ) -> Self {
         let Env { seed, unix_at_origin } = env;
-        Self { trace: VERSION, bodies, request, config, seed, unix_at_origin, began }
+        Self { trace: VERSION, bodies, request, config, seed, unix_at_origin, began, asks_before_retries }
     }
 
     pub(super) fn env(&self) -> Env {

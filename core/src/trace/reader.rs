@@ -163,7 +163,11 @@ impl Trace {
 
     /// The same under another configuration
     pub(super) fn call_with(&self, config: RequestConfig) -> Call {
-        Call::new(self.request.clone(), config, self.header.env(), self.header.began)
+        let mut call = Call::new(self.request.clone(), config, self.header.env(), self.header.began);
+        if self.header.asks_before_retries {
+            call.ask_before_retries().expect("it has not begun");
+        }
+        call
     }
 
     fn take(&mut self, number: u64, line: &[u8], counts: &mut Counts) -> Result<(), Problem> {

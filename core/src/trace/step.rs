@@ -18,6 +18,7 @@ use crate::outcome::{CallError, Delta, ErrorKind, Outcome, Usage};
 /// |---|---|
 /// | `connect` | `link` |
 /// | `close` | `link`, `mode`: `abort`, `keep` or `finish` |
+/// | `retry` | `link`: that of the attempt that failed; only where the driver has a retry budget |
 /// | `text`, `reasoning`, `refusal` | `choice`, and the content |
 /// | `tool_call` | `choice`, `index`, `kind`, `id`, `name` |
 /// | `tool_arguments` | `choice`, `index`, and the content |
@@ -130,6 +131,10 @@ impl Serialize for StepLine<'_, '_> {
                 out.serialize_entry("step", "connect")?;
                 out.serialize_entry("link", id)?;
             }
+            Step::Do(Command::Retry(id)) => {
+                out.serialize_entry("step", "retry")?;
+                out.serialize_entry("link", id)?;
+            }
             Step::Do(Command::Close(id, mode)) => {
                 out.serialize_entry("step", "close")?;
                 out.serialize_entry("link", id)?;
@@ -168,7 +173,7 @@ struct Whole<'a>(&'a Outcome);
 
 impl Serialize for Whole<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Outcome { result, timeline } = self.0;
+        let Outcome { result, timeline, .. } = self.0;
         let mut out = serializer.serialize_map(None)?;
         out.serialize_entry("result", self.0.word())?;
         out.serialize_entry("error", &result.as_ref().err())?;
@@ -184,7 +189,7 @@ struct Brief<'a>(&'a Outcome);
 
 impl Serialize for Brief<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Outcome { result, timeline } = self.0;
+        let Outcome { result, timeline, .. } = self.0;
         let turn = self.0.turn();
         let mut out = serializer.serialize_map(None)?;
         out.serialize_entry("result", self.0.word())?;

@@ -1,13 +1,13 @@
 //! How the same arrivals would have ended under another configuration.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use serde::Deserialize;
 
 use super::event::{Happened, Told};
 use super::reader::{Recorded, Trace};
-use crate::call::{AttemptId, Call, Command, State, Timer};
+use crate::call::{AttemptId, Call, Command, Fact, State, Timer};
 use crate::config::RequestConfig;
 use crate::machine::{Event, Machine, Misuse, Step, Wait};
 use crate::outcome::Outcome;
@@ -81,6 +81,8 @@ struct World<'a> {
     away: VecDeque<Duration>,
     /// What the caller did, in order
     caller: VecDeque<&'a Happened>,
+    /// After which attempts the retry budget was used up
+    refused: BTreeSet<AttemptId>,
     began: Option<Instant>,
 }
 
@@ -101,6 +103,8 @@ struct Play<'a> {
     link: Option<(AttemptId, Instant)>,
     /// The timer that is due and for whose sake arrivals were looked at
     looked: Option<Timer>,
+    /// The retry that was announced, and that the budget refuses
+    refused: Option<AttemptId>,
     known_until: Option<Instant>,
 }
 
@@ -117,7 +121,7 @@ impl<'a> Play<'a> {
         let world = World::of(trace);
         let now = world.began.unwrap_or(trace.header.began);
         let call = trace.call_with(config);
-        Self { world, call, now, link: None, looked: None, known_until: None }
+        Self { world, call, now, link: None, looked: None, refused: None, known_until: None }
     }
 
     fn feed(&mut self, event: Event<'_, Call>) -> Result<Pause, Misuse> {
@@ -128,6 +132,9 @@ impl<'a> Play<'a> {
                     self.link = Some((id, self.now));
                 }
                 Step::Do(Command::Connect(id)) => return Ok(Pause::Unheard(id)),
+                Step::Do(Command::Retry(id)) => {
+                    self.refused = Some(id).filter(|id| self.world.refused.contains(id))
+                }
                 Step::Do(Command::Close(..)) | Step::Deliver(_) => {}
                 Step::Wait(wait) => return Ok(Pause::Wait(wait)),
                 Step::Done(outcome) => return Ok(Pause::Over(Box::new(outcome))),
@@ -137,6 +144,9 @@ impl<'a> Play<'a> {
 
     /// Lets time pass to the next thing that happens; none where nothing ever does
     fn next(&mut self, wait: &Wait<Call>) -> Option<Event<'a, Call>> {
+        if let Some(id) = self.refused.take() {
+            return Some(Event::Fact(Fact::RetryRefused(id)));
+        }
         let gives_up = self.world.caller.front().map(|happened| happened.at.max(self.now));
         if wait.taken {
             // Nobody drives the call while its consumer is away.
@@ -219,8 +229,13 @@ impl<'a> Play<'a> {
 
 impl<'a> World<'a> {
     fn of(trace: &'a Trace) -> Self {
-        let mut world =
-            Self { links: BTreeMap::new(), away: VecDeque::new(), caller: VecDeque::new(), began: None };
+        let mut world = Self {
+            links: BTreeMap::new(),
+            away: VecDeque::new(),
+            caller: VecDeque::new(),
+            refused: BTreeSet::new(),
+            began: None,
+        };
         let mut closed = BTreeMap::new();
         let mut now = trace.header.began;
         for (_, recorded) in &trace.lines {
@@ -254,6 +269,7 @@ impl<'a> World<'a> {
             (Told::Start, _) => _ = self.began.get_or_insert(now),
             (Told::Taken, _) => self.away.push_back(now - before),
             (Told::Cancel | Told::ConsumerFailed { .. }, _) => self.caller.push_back(happened),
+            (Told::RetryRefused { link }, _) => _ = self.refused.insert(*link),
             (_, Some(link)) => {
                 if let Some(link) = self.links.get_mut(&link) {
                     link.arrivals.push_back((now - link.asked, happened));

@@ -127,6 +127,7 @@ impl Record {
                 self.trace.push(format!("{now:?} {command:?}"));
                 match command {
                     Command::Connect(id) => self.opens(id, now),
+                    Command::Retry(_) => {}
                     Command::Close(id, _) => {
                         assert!(self.opened.contains(&id) && !self.closed.contains(&id), "INV-10: {id:?}");
                         self.closed.push(id);

@@ -102,6 +102,7 @@ fn take_steps(
                 *server = Server::default();
                 Seen::Connect(link.number())
             }
+            Step::Do(Command::Retry(_)) => unreachable!("only a driver with a retry budget is asked"),
             Step::Do(Command::Close(link, mode)) => Seen::Close(
                 link.number(),
                 match mode {

@@ -330,6 +330,7 @@ impl Play<'_, '_> {
             self.commands.push((self.consumer.now, command.clone()));
             match command {
                 Command::Connect(id) => self.connects.push(id),
+                Command::Retry(_) => {}
                 Command::Close(id, _) => {
                     self.connects.retain(|connect| *connect != id);
                     if self.peer.as_ref().is_some_and(|(of, ..)| *of == id) {

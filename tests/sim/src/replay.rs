@@ -95,7 +95,7 @@ fn steps(mut drain: Drain<'_, Call>, take: &mut impl FnMut(Item<'_>)) -> Pause {
     for _ in 0..MAX_EVENTS {
         match drain.next() {
             Step::Do(Command::Connect(id)) => connect = Some(id),
-            Step::Do(Command::Close(..)) => {}
+            Step::Do(Command::Close(..) | Command::Retry(_)) => {}
             Step::Deliver(item) => take(item),
             Step::Wait(wait) => return connect.map_or(Pause::Wait(wait), Pause::Connect),
             Step::Done(outcome) => return Pause::Over(Box::new(outcome)),

@@ -61,7 +61,7 @@ impl Ran {
     pub fn closed(&self) -> Option<CloseMode> {
         self.played.commands.iter().rev().find_map(|(_, command)| match command {
             Command::Close(_, mode) => Some(mode.clone()),
-            Command::Connect(_) => None,
+            Command::Connect(_) | Command::Retry(_) => None,
         })
     }
 
@@ -147,7 +147,7 @@ fn feed(call: &mut Call, event: Event<'_, Call>) -> Came {
         match drain.next() {
             Step::Do(Command::Connect(id)) => came.connect = Some(id),
             Step::Deliver(Item::Delta(Delta::Text { text, .. })) => came.texts.push(text.to_owned()),
-            Step::Do(Command::Close(..)) | Step::Deliver(_) => {}
+            Step::Do(Command::Close(..) | Command::Retry(_)) | Step::Deliver(_) => {}
             Step::Wait(_) => return came,
             Step::Done(outcome) => came.outcome = Some(outcome),
         }

@@ -86,7 +86,7 @@ fn l03_a_name_that_does_not_exist() {
             let id = hand.connection.expect("an attempt");
             let failure = resolve(FailureKind::NotFound, message);
             let Steps { outcome, .. } = hand.feed(now, Event::Failed(id, failure.clone()));
-            let Some(Outcome { result, timeline }) = outcome else {
+            let Some(Outcome { result, timeline, .. }) = outcome else {
                 now = slept(&mut hand);
                 continue;
             };

@@ -98,7 +98,7 @@ struct PrintedCall<'a> {
 
 impl Serialize for Answer {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Outcome { result, timeline } = &self.outcome;
+        let Outcome { result, timeline, .. } = &self.outcome;
         let turn = self.outcome.turn();
         let nothing = Choice::default();
         let first = turn.choices.iter().find(|choice| choice.index == 0);

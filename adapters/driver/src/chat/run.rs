@@ -23,7 +23,8 @@ use crate::client::{Alarm, Calls, Client, Network};
 /// losing anything.
 ///
 /// Each answer of the model that asked for tools is kept in the conversation with their results, once
-/// there are all; the last one when it is there. What failed later does not undo it: the conversation
+/// there are all; the last one when it is there. Each is paid for at once, so its cost is there even
+/// where the loop is given up before the results are. What failed later does not undo it: the conversation
 /// can be gone on with, by another run whose input is `Vec::new()`.
 #[must_use = "a tool loop does nothing unless it is polled"]
 pub struct ToolRun<'c, N: Network> {
@@ -177,7 +178,7 @@ impl<'c, N: Network> ToolRun<'c, N> {
             }
         });
         let is_completed = outcome.word() == "completed";
-        let mut running = Running::new(self.turn, &outcome, &self.tool_loop.tools);
+        let mut running = Running::new(self.turn, &outcome, &self.tool_loop.tools, &self.definitions);
         self.outcomes.push(outcome);
         if let Some(end) = failure {
             return self.end(end);
@@ -230,6 +231,10 @@ impl<'c, N: Network> ToolRun<'c, N> {
 
 /// What bounds a call so that it ends within `left`, whatever else bounds it
 fn within(config: &RequestConfig, left: Duration) -> Overrides {
+    if Bound::seconds(left.as_secs_f64()).is_none() {
+        // Longer than any bound can be.
+        return Overrides::new();
+    }
     let within = |bound: Bound| bound.limit().map_or(left, |limit| limit.min(left));
     Overrides::new()
         .total_deadline(within(config.total_deadline()))

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use steadfast::chat::ToolResult;
+use steadfast::chat::{ToolDefinition, ToolResult};
 use steadfast::config::Scope;
 use steadfast::outcome::{Outcome, ToolCall, ToolKind};
 use steadfast::time::{Bound, Instant};
@@ -57,12 +57,18 @@ struct Run {
 
 impl Running {
     /// The calls that the first choice of an answer makes of the caller's tools; none run yet
-    pub(super) fn new(turn: u32, outcome: &Outcome, tools: &[Arc<dyn Tool>]) -> Self {
+    pub(super) fn new(
+        turn: u32,
+        outcome: &Outcome,
+        tools: &[Arc<dyn Tool>],
+        definitions: &[ToolDefinition],
+    ) -> Self {
         let choice = outcome.turn().choices.first();
         let calls = choice.map_or(&[][..], |choice| &choice.tool_calls);
         let mut running = Self { turn, calls: Vec::new(), news: VecDeque::new() };
         for call in calls.iter().filter(|call| call.kind != ToolKind::Server) {
-            let tool = tools.iter().find(|tool| tool.definition().name == call.name);
+            let named = definitions.iter().position(|definition| definition.name == call.name);
+            let tool = named.map(|at| &tools[at]);
             match (tool, arguments(call).filter(|_| outcome.is_whole(call))) {
                 (None, _) => {
                     let message = format!("there is no tool called `{}`", call.name);

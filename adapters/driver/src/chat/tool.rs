@@ -18,7 +18,7 @@ pub trait Tool: Send + Sync {
     /// Does what it is for
     ///
     /// The future is polled within the scope in which the loop began (rule CFG-3), and dropped when its
-    /// time is up or the loop is.
+    /// time is up or the loop is. A panic of it goes through the loop to whoever polls that.
     fn call(&self, arguments: Value) -> ToolFuture<'_>;
 
     /// Whether each call of it ends within a bound of its own, as a request of MCP does

@@ -2,10 +2,11 @@
 
 use std::task::{Context, Poll};
 
-use steadfast::call::{AttemptId, Call, CloseMode, Command, Origin};
+use steadfast::call::{AttemptId, Call, CloseMode, Command, Fact, Origin};
 use steadfast::http1::Tail;
 use steadfast::time::Instant;
 
+use crate::client::budget::Budget;
 use crate::client::connect::Connector;
 use crate::client::network::{Network, Turn};
 use crate::client::pool::{Connections, Leased};
@@ -16,18 +17,24 @@ use crate::driver::{Action, Runtime};
 pub struct Calls<N: Network> {
     connector: Connector<N>,
     connections: Connections<N>,
+    budget: Option<Budget>,
     origin: Origin,
     alarm: Alarm<N>,
     turn: Option<Turn>,
 }
 
 impl<N: Network> Calls<N> {
-    pub(crate) fn new(connector: Connector<N>, connections: Connections<N>, origin: Origin) -> Self {
-        Self { connector, connections, origin, alarm: Alarm::new(), turn: None }
+    pub(crate) fn new(
+        connector: Connector<N>,
+        connections: Connections<N>,
+        budget: Option<Budget>,
+        origin: Origin,
+    ) -> Self {
+        Self { connector, connections, budget, origin, alarm: Alarm::new(), turn: None }
     }
 
     /// Leaves a connection to a later call
-    fn put(&self, id: AttemptId, tail: Option<Box<Tail>>) -> Action<AttemptId, Leased<N>> {
+    fn put(&self, id: AttemptId, tail: Option<Box<Tail>>) -> Action<Call, Leased<N>> {
         let connections = self.connections.clone();
         Action::Release(id, Box::new(move |connection| connections.put(connection, tail)))
     }
@@ -59,13 +66,19 @@ impl<N: Network> Runtime<Call> for Calls<N> {
         N::unbudgeted(cx, poll);
     }
 
-    fn act(&mut self, command: Command) -> Action<AttemptId, Leased<N>> {
+    fn act(&mut self, command: Command) -> Action<Call, Leased<N>> {
         match command {
             Command::Connect(id) => {
                 let open = self.connector.clone().connect(self.origin.clone());
                 let connections = self.connections.clone();
                 Action::Open(id, Box::pin(connections.get(self.origin.clone(), id.may_be_reused(), open)))
             }
+            Command::Retry(id) => match &self.budget {
+                Some(budget) if !budget.with(|budget| budget.withdraw(self.now())) => {
+                    Action::Tell(Fact::RetryRefused(id))
+                }
+                Some(_) | None => Action::Nothing,
+            },
             Command::Close(id, CloseMode::Abort) => Action::Close(id),
             Command::Close(id, CloseMode::Keep) => self.put(id, None),
             Command::Close(id, CloseMode::Finish(tail)) => self.put(id, Some(tail)),

@@ -2,11 +2,12 @@
 
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 use std::task::Poll;
 
 use steadfast::call::{Origin, Request};
-use steadfast::connect::{HappyEyeballs, Next, Proxies, ProxiesError, Proxy, Route, Tunnel};
+use steadfast::connect::{HappyEyeballs, Next, Proxies, ProxiesError, Proxy, Route, TcpSettings, Tunnel};
 use steadfast::machine::{FailureKind, IoFailure, ProxyRefusal, Stage, io_failure};
 
 use crate::client::Trust;
@@ -24,6 +25,9 @@ pub(crate) struct Connector<N: Network> {
     pub(crate) trust: Arc<Trust>,
     pub(crate) resolver: Arc<dyn Resolve>,
     pub(crate) proxies: Arc<Result<Proxies, ProxiesError>>,
+    pub(crate) tcp: TcpSettings,
+    /// Where every connection leads, if that was said
+    pub(crate) unix_socket: Option<Arc<Path>>,
 }
 
 impl<N: Network> Connector<N> {
@@ -34,11 +38,16 @@ impl<N: Network> Connector<N> {
             trust: Arc::default(),
             resolver: N::resolver(),
             proxies: Arc::new(Proxies::from_environment(|name| std::env::var(name).ok())),
+            tcp: TcpSettings::default(),
+            unix_socket: None,
         }
     }
 
     /// The request as it has to go out on a connection of this connector
     pub(crate) fn prepare(&self, request: Request) -> Request {
+        if self.unix_socket.is_some() {
+            return request;
+        }
         let proxies = self.proxies.as_ref().as_ref();
         match proxies.map(|proxies| proxies.route(request.origin())) {
             Ok(Route::Forward(proxy)) => request.forwarded_by(proxy),
@@ -48,20 +57,32 @@ impl<N: Network> Connector<N> {
 
     /// Opens a connection to `origin`; the machine's `connect_timeout` drops this
     pub(crate) async fn connect(self, origin: Origin) -> Result<Connection<Through<N::Socket>>, IoFailure> {
-        let proxies = self.proxies.as_ref().as_ref().map_err(|error| unusable(*error))?;
-        let socket = match proxies.route(&origin) {
-            Route::Direct => Through::direct(self.tcp(origin.host(), origin.port()).await?),
-            Route::Forward(proxy) => Through::direct(self.proxy(proxy).await?),
-            Route::Tunnel(proxy) => {
-                let tunnel = Tunnel::new(proxy, &origin)?;
-                Tunnelling::new(self.proxy(proxy).await?, tunnel).await?
-            }
-        };
+        let socket = self.way(&origin).await?;
         if origin.is_tls() {
             Handshake::new(socket, self.trust.tls()?, origin.host())?.await
         } else {
             Ok(Connection::plain(socket))
         }
+    }
+
+    /// A socket that leads to `origin`
+    async fn way(&self, origin: &Origin) -> Result<Through<N::Socket>, IoFailure> {
+        #[cfg(unix)]
+        if let Some(path) = &self.unix_socket {
+            return N::connect_unix(path).await.map(Through::direct).map_err(|error| {
+                let failure = io_failure(Stage::Connect, &error);
+                IoFailure { message: format!("{}: {}", path.display(), failure.message), ..failure }
+            });
+        }
+        let proxies = self.proxies.as_ref().as_ref().map_err(|error| unusable(*error))?;
+        Ok(match proxies.route(origin) {
+            Route::Direct => Through::direct(self.tcp(origin.host(), origin.port()).await?),
+            Route::Forward(proxy) => Through::direct(self.proxy(proxy).await?),
+            Route::Tunnel(proxy) => {
+                let tunnel = Tunnel::new(proxy, origin)?;
+                Tunnelling::new(self.proxy(proxy).await?, tunnel).await?
+            }
+        })
     }
 
     async fn proxy(&self, proxy: &Proxy) -> Result<N::Socket, IoFailure> {
@@ -96,7 +117,7 @@ impl<N: Network> Connector<N> {
         loop {
             let due = match race.next(self.clock.now()) {
                 Next::Connect(address) => {
-                    attempts.push((address, N::connect(address)));
+                    attempts.push((address, N::connect(address, self.tcp)));
                     continue;
                 }
                 Next::Failed(failure) => return Err(failure),

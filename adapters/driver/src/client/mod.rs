@@ -4,12 +4,14 @@
 //! |---|---|
 //! | `network` | [`Network`]: what a client needs of an async runtime |
 //! | `calls` | [`Calls`](calls::Calls): a call of a client, as the driver's loop wants it |
+//! | `budget` | what the calls of a client have for their retries together |
 //! | `connect` | name look-up, TCP, proxies and TLS |
 //! | `pool` | connections between calls, and those who wait for one |
 //! | `janitor` | who closes connections that nobody uses |
 //! | `time` | a runtime's clock and timers, as the machines tell the time |
 //! | `resolve` | [`Resolve`]: from a host's name to its addresses |
 
+mod budget;
 mod calls;
 mod connect;
 mod janitor;
@@ -20,18 +22,22 @@ mod time;
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+#[cfg(unix)]
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use steadfast::call::{Call, Env, Observer, Request};
 use steadfast::config::{ConfigError, EffectiveConfig, Overrides, RequestConfig};
-use steadfast::connect::Proxies;
+use steadfast::connect::{Proxies, TcpSettings};
 use steadfast::machine::{FailureKind, IoFailure, Stage};
 use steadfast::outcome::Outcome;
 use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
+use steadfast::retry::RetryBudgetSettings;
 use steadfast::trace::Recorder;
 use steadfast_tls::TlsConfig;
 
 use crate::calling::CallStream;
+use budget::Budget;
 use connect::Connector;
 use pool::Connections;
 
@@ -50,6 +56,7 @@ pub struct Client<N: Network> {
     overrides: Overrides,
     connector: Connector<N>,
     connections: Connections<N>,
+    budget: Option<Budget>,
     recorders: Option<Recorders>,
     observers: Vec<Observers>,
 }
@@ -73,7 +80,14 @@ impl<N: Network> Client<N> {
     pub fn new() -> Self {
         let connector = Connector::new();
         let connections = Connections::new(connector.clock, PoolSettings::default());
-        Self { overrides: Overrides::new(), connector, connections, recorders: None, observers: Vec::new() }
+        Self {
+            overrides: Overrides::new(),
+            connector,
+            connections,
+            budget: None,
+            recorders: None,
+            observers: Vec::new(),
+        }
     }
 
     /// The same client with these overrides for each of its calls, merged over those it had
@@ -106,6 +120,33 @@ impl<N: Network> Client<N> {
     pub fn with_resolver(mut self, resolver: impl Resolve) -> Self {
         self.connector.resolver = Arc::new(resolver);
         self.renewed()
+    }
+
+    /// The same client with these settings of its TCP connections
+    pub fn with_tcp(mut self, settings: TcpSettings) -> Self {
+        self.connector.tcp = settings;
+        self.renewed()
+    }
+
+    /// The same client, all of whose connections lead to the Unix socket at `path`
+    ///
+    /// Whatever the host in a request's URL: that is told in `Host`, and by `https` it is what the
+    /// certificate must name. No name is looked up, and no proxy is asked. For a model server on this
+    /// machine `http://localhost/v1/…` will do. Connections are pooled as those of TCP are.
+    #[cfg(unix)]
+    pub fn with_unix_socket(mut self, path: impl AsRef<Path>) -> Self {
+        self.connector.unix_socket = Some(path.as_ref().into());
+        self.renewed()
+    }
+
+    /// The same client, whose calls have a budget for their retries together (rule RTY-9)
+    ///
+    /// Each call pays in, each retry takes out, and a call that finds it used up fails with what the server
+    /// said last, noted as `retry_budget_used_up`. Clones share it. Without one only `max_attempts` and
+    /// `total_deadline` hold back retries. A connection that was stale is replaced without asking.
+    pub fn with_retry_budget(mut self, settings: RetryBudgetSettings) -> Self {
+        self.budget = Some(Budget::new(settings));
+        self
     }
 
     /// The same client with a pool of its own, under these settings
@@ -213,13 +254,20 @@ impl<N: Network> Client<N> {
         let origin = request.origin().clone();
         let observers: Vec<_> = self.observers.iter().filter_map(|observer| observer(&request)).collect();
         let mut call = Call::new(self.connector.prepare(request), config, env, clock.now());
+        if let Some(budget) = &self.budget {
+            budget.with(|budget| budget.deposit(clock.now()));
+            call.ask_before_retries().expect("the call has not begun");
+        }
         for observer in observers {
             call.observe_boxed(observer).expect("the call has not begun");
         }
         if let Some(recorder) = recorder {
             call.record(recorder).expect("the call has not begun");
         }
-        CallStream::new(call, Calls::new(self.connector.clone(), self.connections.clone(), origin))
+        CallStream::new(
+            call,
+            Calls::new(self.connector.clone(), self.connections.clone(), self.budget.clone(), origin),
+        )
     }
 
     /// With connections of its own: those that were opened in another way are not to be used in this

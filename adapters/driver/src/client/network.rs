@@ -3,10 +3,14 @@
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+#[cfg(unix)]
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant as SystemInstant;
+
+use steadfast::connect::TcpSettings;
 
 use crate::client::resolve::Resolve;
 use crate::connection::Socket;
@@ -15,7 +19,7 @@ use crate::connection::Socket;
 ///
 /// Implemented by a type without values: a runtime is found where a task runs.
 pub trait Network: Copy + Send + Sync + Unpin + 'static {
-    /// Its TCP sockets
+    /// Its stream sockets: TCP, and on Unix local ones
     type Socket: Socket + Send + 'static;
 
     /// Its timers
@@ -32,8 +36,12 @@ pub trait Network: Copy + Send + Sync + Unpin + 'static {
     /// The time by its clock, which tests may pause
     fn now() -> SystemInstant;
 
-    /// Connects to `address`
-    fn connect(address: SocketAddr) -> Connecting<Self::Socket>;
+    /// Connects to `address`, with [`set_up`](crate::set_up) of the connection
+    fn connect(address: SocketAddr, settings: TcpSettings) -> Connecting<Self::Socket>;
+
+    /// Connects to the Unix socket at `path`
+    #[cfg(unix)]
+    fn connect_unix(path: &Path) -> Connecting<Self::Socket>;
 
     /// The system's own resolver
     fn resolver() -> Arc<dyn Resolve>;
@@ -52,7 +60,7 @@ pub trait Network: Copy + Send + Sync + Unpin + 'static {
     fn unbudgeted(cx: &mut Context<'_>, poll: impl FnOnce(&mut Context<'_>));
 }
 
-/// A TCP connection that is being opened
+/// A connection that is being opened
 pub type Connecting<S> = Pin<Box<dyn Future<Output = io::Result<S>> + Send>>;
 
 /// A turn of a reactor; see [`Network::turn`]

@@ -195,7 +195,7 @@ impl Runtime<Call> for Fake {
         self.0.lock().unbudgeted = false;
     }
 
-    fn act(&mut self, command: Command) -> Action<AttemptId, FakeSocket> {
+    fn act(&mut self, command: Command) -> Action<Call, FakeSocket> {
         match command {
             Command::Connect(id) => {
                 let mut state = self.0.lock();
@@ -208,6 +208,7 @@ impl Runtime<Call> for Fake {
                 let socket = FakeSocket { world: self.0.clone(), number };
                 Action::Open(id, Box::pin(open(socket, state.tls.clone())))
             }
+            Command::Retry(_) => Action::Nothing,
             Command::Close(id, mode) => {
                 if let CloseMode::Finish(tail) = mode {
                     self.0.lock().tail = Some(tail);

@@ -8,7 +8,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{AlertDescription, ServerConfig, ServerConnection};
 use steadfast::config::Overrides;
-use steadfast::machine::{FailureKind, Machine, Stage};
+use steadfast::machine::{CertificateFault, FailureKind, Machine, Stage};
 use steadfast::outcome::{Billing, ErrorKind, Phase};
 use steadfast_driver::{MAX_ROUNDS_PER_POLL, Output, Piece};
 use steadfast_tls::TlsConfig;
@@ -245,7 +245,10 @@ fn the_server_is_told_why_its_certificate_was_refused() {
     secure.rig.wire(|wire| wire.push(flight));
     let error = secure.rig.outcome().result.expect_err("a failure");
     let ErrorKind::Transport(failure) = &error.kind else { panic!("{error}") };
-    assert_eq!((failure.stage, failure.kind), (Stage::Tls, FailureKind::Certificate));
+    assert_eq!(
+        (failure.stage, failure.kind),
+        (Stage::Tls, FailureKind::Certificate(CertificateFault::UnknownIssuer))
+    );
     assert!(failure.message.contains("unknown issuer"), "{failure}");
     assert_eq!(error.billing, Billing::NotSent);
     let alert = secure.rig.wire(|wire| std::mem::take(&mut wire.outgoing));

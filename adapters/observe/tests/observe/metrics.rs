@@ -5,16 +5,57 @@ use std::collections::BTreeMap;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder};
 use steadfast_blocking::observe;
 
+use steadfast_blocking::{Outcome, Request};
+use tokio::runtime::Builder;
+
 use super::{SECRETS, client, mock, request};
 
 #[test]
 fn a_retried_streaming_call_is_counted_and_measured() {
+    is_counted_and_measured(|request| client().with_observers(observe::metrics).send(request));
+}
+
+#[test]
+fn and_so_it_is_on_tokio() {
+    is_counted_and_measured(|request| {
+        let client = steadfast_tokio::Client::new().with_proxies(steadfast_tokio::Proxies::none());
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(client.with_observers(steadfast_tokio::observe::metrics).send(request))
+    });
+}
+
+#[test]
+fn and_on_smol() {
+    is_counted_and_measured(|request| {
+        let client = steadfast_smol::Client::new().with_proxies(steadfast_smol::Proxies::none());
+        smol::block_on(client.with_observers(steadfast_smol::observe::metrics).send(request))
+    });
+}
+
+#[test]
+fn a_call_that_is_dropped_counts_as_such() {
+    let recorder = DebuggingRecorder::new();
+    let snapshotter = recorder.snapshotter();
+    metrics::with_local_recorder(&recorder, || {
+        drop(client().with_observers(observe::metrics).stream(request(&mock())));
+    });
+    let told = snapshotter.snapshot().into_vec();
+    let calls = told.iter().filter(|(key, ..)| key.key().name() == "steadfast.calls");
+    let results: Vec<&str> = calls
+        .flat_map(|(key, ..)| key.key().labels().filter(|label| label.key() == "steadfast.result"))
+        .map(|label| label.value())
+        .collect();
+    assert_eq!(results, ["dropped"]);
+}
+
+/// Sends the request, on this thread, and looks at the numbers
+fn is_counted_and_measured(send: impl FnOnce(Request) -> Outcome) {
     let mock = mock();
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
     metrics::with_local_recorder(&recorder, || {
         observe::describe_metrics();
-        let outcome = client().with_observers(observe::metrics).send(request(&mock));
+        let outcome = send(request(&mock));
         assert_eq!(outcome.turn().text(), "Hi");
     });
     let mut told = String::new();

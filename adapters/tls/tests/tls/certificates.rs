@@ -1,6 +1,6 @@
-use rcgen::date_time_ymd;
-use steadfast::machine::{FailureKind, IoFailure, Stage};
-use steadfast_tls::{CertificateFault, TlsClient, TlsConfig, TlsConfigError, TlsError, TlsFault};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
+use steadfast::machine::{CertificateFault, ClientCertificateFault, FailureKind, IoFailure, Stage};
+use steadfast_tls::{TlsClient, TlsConfig, TlsConfigError, TlsError, TlsFault};
 
 use crate::peer::{Authority, BOTH, HOST, Identity, cipher, drain, feed, send, server, settle};
 
@@ -37,7 +37,7 @@ fn expired() {
         IoFailure::from(error),
         IoFailure {
             stage: Stage::Tls,
-            kind: FailureKind::Certificate,
+            kind: FailureKind::Certificate(CertificateFault::Expired),
             message: format!("TLS with api.example.com: the certificate has expired ({words})"),
         }
     );
@@ -135,9 +135,38 @@ fn a_server_that_misses_our_own_says_so_to_a_read() {
         Err(TlsError {
             host: HOST.into(),
             stage: Stage::Read,
-            fault: TlsFault::Alert("CertificateRequired".into()),
+            fault: TlsFault::ClientCertificate {
+                fault: ClientCertificateFault::Required,
+                alert: "CertificateRequired".into()
+            },
         })
     );
+}
+
+/// `openssl req -x509` makes an authority by default
+#[test]
+fn self_signed_with_and_without_the_powers_of_an_authority() {
+    let authority = Authority::new("Test Authority");
+    for is_ca in [IsCa::NoCa, IsCa::Ca(BasicConstraints::Unconstrained)] {
+        let mut params = CertificateParams::new(vec![HOST.to_owned()]).unwrap();
+        params.is_ca = is_ca;
+        let key = KeyPair::generate().unwrap();
+        let identity = Identity { certificate: params.self_signed(&key).unwrap(), key };
+        let (error, alert) = refused(&authority.trusted(), &identity);
+        assert_eq!(certificate_fault(&error).0, CertificateFault::SelfSigned);
+        assert_eq!(alert, "received fatal alert: CertificateUnknown");
+        assert_eq!(
+            IoFailure::from(error),
+            IoFailure {
+                stage: Stage::Tls,
+                kind: FailureKind::Certificate(CertificateFault::SelfSigned),
+                message:
+                    "TLS with api.example.com: the certificate is self-signed, and not among the trusted \
+                          roots (its issuer is its own subject)"
+                        .to_owned(),
+            }
+        );
+    }
 }
 
 #[test]

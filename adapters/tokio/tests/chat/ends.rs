@@ -115,6 +115,19 @@ async fn one_deadline_holds_for_all_turns_and_tools() {
 }
 
 #[tokio::test]
+async fn a_deadline_may_be_longer_than_any_bound_or_past_at_once() {
+    for (limit, end) in
+        [(Duration::MAX, LoopEnd::Answered), (Duration::ZERO, LoopEnd::Deadline { limit: Duration::ZERO })]
+    {
+        let mock = serve([chat("So.", &[], "stop")]);
+        let (client, mut conversation) = (client(), conversation(&mock, Format::OpenAiChat));
+        let tools = ToolLoop::new([stall()]).deadline(limit);
+        let report = tools.run(&client, &mut conversation, "Go").unwrap().report().await;
+        assert_eq!((report.end, report.outcomes.len()), (end, usize::from(!limit.is_zero())));
+    }
+}
+
+#[tokio::test]
 async fn a_loop_is_retried_until_its_first_callback_and_can_be_gone_on_with() {
     let mock = serve([
         Does::Refuses(503),

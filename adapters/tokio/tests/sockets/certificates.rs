@@ -28,10 +28,9 @@ impl Authority {
         self.0.pem()
     }
 
-    pub(crate) fn issue(&self, names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Identity {
+    pub(crate) fn issue(&self, names: &[&str]) -> Identity {
         let names = names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let mut params = CertificateParams::new(names).expect("names");
-        change(&mut params);
+        let params = CertificateParams::new(names).expect("names");
         let key = KeyPair::generate().expect("a key");
         let certificate = params.signed_by(&key, &self.0).expect("a certificate").der().clone();
         Identity { certificate, key }

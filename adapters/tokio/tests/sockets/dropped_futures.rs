@@ -83,7 +83,7 @@ fn a_thousand_dropped_futures_lose_no_byte() {
         for (tls, runtime) in [(false, current_thread()), (true, current_thread()), (false, multi_thread(2))]
         {
             let authority = Authority::new("Test Authority");
-            let identity = authority.issue(&["127.0.0.1"], |_| {});
+            let identity = authority.issue(&["127.0.0.1"]);
             let server = Server::start();
             let url = if tls { server.url().replace("http:", "https:") } else { server.url() };
             let (expected, pieces) = answer(seed);

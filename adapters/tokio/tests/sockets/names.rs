@@ -14,7 +14,7 @@ use crate::requests::{DONE, HEAD, STOP, current_thread, once, stream_from, text,
 /// A call to `host`; the request that the server saw
 fn call(server: Server, host: &str, tls: bool) -> String {
     let authority = Authority::new("Test Authority");
-    let identity = authority.issue(&["localhost", "127.0.0.1", "::1"], |_| {});
+    let identity = authority.issue(&["localhost", "127.0.0.1", "::1"]);
     let scheme = if tls { "https" } else { "http" };
     let url = format!("{scheme}://{host}:{}", server.port());
     let serving = thread::spawn(move || {

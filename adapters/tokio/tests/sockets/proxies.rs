@@ -57,7 +57,7 @@ fn bytes<const N: usize>(peer: &mut Peer) -> [u8; N] {
 fn trusted(names: &[&str]) -> (Identity, TlsConfig) {
     let authority = Authority::new("Test Authority");
     let tls = TlsConfig::roots_only(authority.pem().as_bytes()).expect("roots");
-    (authority.issue(names, |_| {}), tls)
+    (authority.issue(names), tls)
 }
 
 fn refusal(outcome: &Outcome) -> FailureKind {

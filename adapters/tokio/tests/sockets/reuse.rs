@@ -94,7 +94,7 @@ fn a_second_call_uses_the_connection_of_the_first() {
 fn a_connection_that_the_server_closed_between_two_calls_costs_nothing() {
     for (secure, is_noticed) in [(false, true), (false, false), (true, true), (true, false)] {
         let authority = Authority::new("Our Authority");
-        let identity = secure.then(|| authority.issue(&["127.0.0.1"], |_| {}).config());
+        let identity = secure.then(|| authority.issue(&["127.0.0.1"]).config());
         let server = Server::start();
         let url = if secure { server.url().replace("http", "https") } else { server.url() };
         let (tell, cut) = mpsc::channel();

@@ -15,11 +15,13 @@ mod wire;
 
 mod backpressure;
 mod bounds;
+mod budget;
 mod cancel;
 mod chaos;
 mod connect;
 mod drops;
 mod facts;
+mod heads;
 mod misuse;
 mod observers;
 #[cfg(feature = "planted-faults")]

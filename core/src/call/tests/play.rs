@@ -68,9 +68,21 @@ impl Drop for Replayed {
 
 impl Play {
     pub(super) fn new(request: Request, overrides: Overrides) -> Self {
+        Self::made(request, overrides, false)
+    }
+
+    /// A unary call whose driver has a retry budget
+    pub(super) fn with_budget(overrides: Overrides) -> Self {
+        Self::made(Request::post(wire::URL).body("{}").build().unwrap(), overrides, true)
+    }
+
+    fn made(request: Request, overrides: Overrides, has_budget: bool) -> Self {
         let env = Env { seed: 7, unix_at_origin: UNIX_AT_START - START.since_origin() };
         let config = RequestConfig::default().with(&overrides).unwrap();
         let mut call = Call::new(request, config, env, START);
+        if has_budget {
+            call.ask_before_retries().unwrap();
+        }
         let replayed = Replayed(Memory::default());
         call.record(Recorder::new(replayed.0.clone())).unwrap();
         let watch = Watch::default();

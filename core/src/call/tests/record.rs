@@ -109,7 +109,7 @@ impl Record {
         let commands = self.commands.iter().map(|(_, command)| command).filter(|command| of(command));
         commands
             .map(|command| match command {
-                Command::Connect(id) | Command::Close(id, _) => *id,
+                Command::Connect(id) | Command::Retry(id) | Command::Close(id, _) => *id,
             })
             .collect()
     }

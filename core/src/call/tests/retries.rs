@@ -7,7 +7,7 @@ use super::wire::{self, Answer, LAST_CHUNK, SPOKEN, STREAM_HEAD, chunk, event, r
 use crate::call::{Request, Retries, Timer};
 use crate::config::Overrides;
 use crate::dialect::Dialect;
-use crate::machine::{FailureKind, Stage};
+use crate::machine::{CertificateFault, ClientCertificateFault, FailureKind, Stage};
 use crate::outcome::{Billing, CallError, ErrorKind, Note, Phase, Reason, SpanKind, StatusError};
 
 const CHAT: Dialect = Dialect::OpenAiChat;
@@ -388,7 +388,11 @@ fn a_failure_says_what_it_may_have_cost() {
 
 #[test]
 fn a_certificate_that_was_not_accepted_is_not_tried_again() {
-    for (kind, attempts) in [(FailureKind::Certificate, 1), (FailureKind::Tls, 3)] {
+    for (kind, attempts) in [
+        (FailureKind::Certificate(CertificateFault::Expired), 1),
+        (FailureKind::ClientCertificate(ClientCertificateFault::Required), 1),
+        (FailureKind::Tls, 3),
+    ] {
         let mut play = Play::unary(Overrides::new().max_attempts(3)).start();
         play.fail(Stage::Tls, kind, "expired");
         while play.record.done.is_none() {

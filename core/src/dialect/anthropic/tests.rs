@@ -2,6 +2,7 @@ use super::super::Dialect::Anthropic as MESSAGES;
 use super::super::finish::Ending;
 use super::super::testing::{malformed, play, play_named, play_unary};
 use super::*;
+use crate::outcome::{Signature, Signed};
 
 const START: &str = r#"{"type":"message_start","message":{"id":"m1","type":"message","role":"assistant","model":"claude","content":[],"stop_reason":null,"usage":{"input_tokens":5,"output_tokens":1}}}"#;
 const BLOCK: &str = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
@@ -80,6 +81,36 @@ fn f08_new_deltas_and_events_pass() {
         [START, BLOCK, &compaction, &signature, &text("Hi"), shiny, BLOCK_STOP, &end("end_turn"), STOP];
     let played = play(MESSAGES, &events);
     assert_eq!((played.turn.text(), played.unknown, played.ending()), ("Hi", 2, Ending::Completed));
+}
+
+#[test]
+fn what_was_thought_is_signed_in_a_stream_and_in_a_whole_answer() {
+    let thought = |text: &str| delta(0, &format!(r#"{{"type":"thinking_delta","thinking":"{text}"}}"#));
+    let sign = |token: &str| delta(0, &format!(r#"{{"type":"signature_delta","signature":"{token}"}}"#));
+    let begin = r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}"#;
+    let events = [
+        START,
+        begin,
+        &thought("Hé"),
+        &thought("m"),
+        &sign("s1"),
+        BLOCK_STOP,
+        begin,
+        &thought("So"),
+        &sign("s2"),
+        BLOCK_STOP,
+        &end("end_turn"),
+        STOP,
+    ];
+    let streamed = play(MESSAGES, &events).turn;
+    let signed = |end, token: &str| {
+        let (choice, signs, token) = (0, Signed::Reasoning { end }, token.to_owned());
+        Signature { choice, signs, token }
+    };
+    assert_eq!(streamed.choices[0].reasoning, "HémSo");
+    assert_eq!(streamed.signatures, [signed(4, "s1"), signed(6, "s2")]);
+    let whole = r#"{"content":[{"type":"thinking","thinking":"Hém","signature":"s1"},{"type":"thinking","thinking":"So","signature":"s2"}],"stop_reason":"end_turn"}"#;
+    assert_eq!(play_unary(MESSAGES, whole).turn.signatures, streamed.signatures);
 }
 
 #[test]

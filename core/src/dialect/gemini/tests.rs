@@ -2,6 +2,7 @@ use super::super::Dialect::Gemini as GEMINI;
 use super::super::finish::Ending;
 use super::super::testing::{malformed, play, play_unary};
 use super::*;
+use crate::outcome::{Signature, Signed};
 
 fn content(text: &str) -> String {
     parts(&format!(r#"{{"text":"{text}"}}"#))
@@ -202,6 +203,20 @@ fn parts_that_are_no_text_pass_as_they_came() {
     }
     let signed = parts(r#"{"text":"","thoughtSignature":"s"},{"thoughtSignature":"s"}"#);
     assert_eq!(play(GEMINI, &[&signed]).unknown, 0);
+}
+
+#[test]
+fn a_function_call_is_signed() {
+    let calls = parts(
+        r#"{"functionCall":{"name":"f","args":{}},"thoughtSignature":"s1"},{"functionCall":{"name":"g","args":{}}},{"functionCall":{"name":"h","args":{}},"thoughtSignature":"s3"}"#,
+    );
+    let signed = |index, token: &str| {
+        let (choice, signs, token) = (0, Signed::ToolCall { index }, token.to_owned());
+        Signature { choice, signs, token }
+    };
+    assert_eq!(play(GEMINI, &[&calls]).turn.signatures, [signed(0, "s1"), signed(2, "s3")]);
+    let wrong = parts(r#"{"functionCall":{"name":"f","args":{}},"thoughtSignature":{"a":1}}"#);
+    assert_eq!(play(GEMINI, &[&wrong]).turn.signatures, []);
 }
 
 #[test]

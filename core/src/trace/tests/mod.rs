@@ -59,7 +59,7 @@ impl Drive {
             assert!(step < MAX_STEPS, "the call goes round in circles");
             match drain.next() {
                 Step::Do(Command::Connect(id)) => *link = Some(id),
-                Step::Do(Command::Close(..)) | Step::Deliver(_) => {}
+                Step::Do(Command::Close(..) | Command::Retry(_)) | Step::Deliver(_) => {}
                 Step::Wait(wait) => {
                     (*taken, *deadline) = (wait.taken, wait.deadline.map(|(at, _)| at));
                     break;

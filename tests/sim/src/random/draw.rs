@@ -5,7 +5,7 @@ use std::time::Duration;
 use steadfast::call::{Retries, Shape};
 use steadfast::config::{Overrides, RequestConfig};
 use steadfast::dialect::Dialect;
-use steadfast::machine::{Ended, FailureKind, ProxyRefusal, Stage};
+use steadfast::machine::{CertificateFault, Ended, FailureKind, ProxyRefusal, Stage};
 use steadfast::time::Bound;
 
 use super::choices::Choices;
@@ -201,7 +201,7 @@ fn redraw_exchange(exchange: &mut Exchange, choices: &mut Choices<'_>, times: &T
                 (Stage::Connect, FailureKind::Unreachable),
                 (Stage::Resolve, FailureKind::NotFound),
                 (Stage::Tls, FailureKind::Tls),
-                (Stage::Tls, FailureKind::Certificate),
+                (Stage::Tls, FailureKind::Certificate(CertificateFault::Expired)),
                 (Stage::Proxy, FailureKind::Refused),
                 (Stage::Proxy, FailureKind::Proxy(ProxyRefusal::Status(503))),
                 (Stage::Proxy, FailureKind::Proxy(ProxyRefusal::Status(403))),

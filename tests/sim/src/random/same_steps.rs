@@ -55,6 +55,7 @@ enum KeptEvent {
     Head(AttemptId, ResponseHead),
     Body(AttemptId, Range<usize>),
     End(AttemptId),
+    RetryRefused(AttemptId),
     ConsumerFailed(String),
 }
 
@@ -85,6 +86,7 @@ impl Witness {
             Event::Fact(Fact::Head(id, head)) => KeptEvent::Head(*id, head.clone()),
             Event::Fact(Fact::Body(id, bytes)) => KeptEvent::Body(*id, keep(bytes)),
             Event::Fact(Fact::End(id)) => KeptEvent::End(*id),
+            Event::Fact(Fact::RetryRefused(id)) => KeptEvent::RetryRefused(*id),
             Event::Fact(Fact::ConsumerFailed(message)) => KeptEvent::ConsumerFailed((*message).to_owned()),
         };
         self.told.push(Kept { at, event, steps_before: self.ends.len() });
@@ -146,6 +148,7 @@ impl KeptEvent {
             Self::Head(id, head) => Event::Fact(Fact::Head(*id, head.clone())),
             Self::Body(id, range) => Event::Fact(Fact::Body(*id, &bytes[range.clone()])),
             Self::End(id) => Event::Fact(Fact::End(*id)),
+            Self::RetryRefused(id) => Event::Fact(Fact::RetryRefused(*id)),
             Self::ConsumerFailed(message) => Event::Fact(Fact::ConsumerFailed(message)),
         }
     }

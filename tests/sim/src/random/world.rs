@@ -295,7 +295,7 @@ impl World {
                 truth.not_connected(failure.stage);
                 truth.hopeless = matches!(
                     failure.kind,
-                    FailureKind::Certificate | FailureKind::Proxy(ProxyRefusal::Status(403))
+                    FailureKind::Certificate(_) | FailureKind::Proxy(ProxyRefusal::Status(403))
                 );
                 Event::Failed(id, failure)
             }
@@ -502,6 +502,7 @@ impl World {
                             let instance = self.server.next_instance();
                             self.watch.connects(*id, &driver.plan.exchanges[exchange], instance)?;
                         }
+                        Command::Retry(_) => {}
                         Command::Close(id, mode) => self.watch.closes(*id, mode, wire, whole)?,
                     }
                     self.commands.push(command);
@@ -570,6 +571,7 @@ impl World {
                 Command::Connect(id) => {
                     server.connect(id, driver.now, driver.plan, driver.number, coverage);
                 }
+                Command::Retry(_) => {}
                 Command::Close(id, mode) => {
                     driver.closed = Some(id);
                     let is_clean = server.close(driver.now, mode, watch.fed_at_close, coverage);

@@ -1,0 +1,24 @@
+//! Connecting to real peers, and what the calls of a client share, by the same tests for every client: tokio's, smol's, and that on threads.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `clients` | the clients, and what a test asks of each |
+//! | `server` | servers that a test moves itself |
+//! | `certificates` | an authority of the tests' own |
+//! | `proxies` | through other people's proxies, and through one that stalls |
+//! | `redirects` | not followed, whatever they point to |
+//! | `budget` | a retry budget that the calls of a client share |
+//! | `tls` | certificates that are not accepted, ours and theirs |
+//! | `unix` | over Unix sockets |
+
+#![allow(clippy::wildcard_enum_match_arm, reason = "whatever else comes fails the test")]
+
+mod budget;
+mod certificates;
+mod clients;
+mod proxies;
+mod redirects;
+mod server;
+mod tls;
+#[cfg(unix)]
+mod unix;
