@@ -140,7 +140,7 @@ fn weight(item: &Item<'_>) -> usize {
     match item {
         Item::Delta(Delta::Text { text, .. }) => text.len(),
         Item::Delta(Delta::ToolArguments { fragment, .. }) => fragment.len(),
-        Item::Delta(_) | Item::Unknown { .. } | Item::Finished(_) => 0,
+        Item::Delta(_) | Item::Bytes(_) | Item::Unknown { .. } | Item::Finished(_) => 0,
     }
 }
 

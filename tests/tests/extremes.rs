@@ -79,6 +79,7 @@ impl Flood {
         let request = Request::post("http://extremes.invalid").dialect(dialect);
         let request = match shape {
             Shape::Stream => request.stream(),
+            Shape::Raw => request.raw(),
             Shape::Unary => request,
         };
         let config = RequestConfig::default().with(&overrides.max_attempts(1)).unwrap();

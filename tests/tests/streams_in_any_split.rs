@@ -65,7 +65,7 @@ fn play<'a>(dialect: Dialect, response: &'a [u8], sizes: impl FnMut() -> usize +
             deltas += 1;
         }
         steadfast::call::Item::Unknown { name, data } => unknown += &format!("{name}: {data}\n"),
-        steadfast::call::Item::Finished(_) => {}
+        steadfast::call::Item::Bytes(_) | steadfast::call::Item::Finished(_) => {}
     })
     .expect("bounds are in force");
     let end = match &outcome.result {

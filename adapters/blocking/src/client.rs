@@ -233,7 +233,7 @@ impl Shared {
     ///
     /// Errors: the platform's certificates could not be loaded.
     pub(crate) fn tls(&self) -> Result<&TlsConfig, IoFailure> {
-        let loaded = self.tls.get_or_init(|| TlsConfig::platform().map_err(|error| error.to_string()));
+        let loaded = self.tls.get_or_init(|| TlsConfig::standard().map_err(|error| error.to_string()));
         loaded.as_ref().map_err(|message| IoFailure {
             stage: Stage::Tls,
             kind: FailureKind::Tls,

@@ -70,6 +70,11 @@ impl Driver {
         &self.call
     }
 
+    /// Tells the call a fact of its caller's; what follows comes when something is next asked
+    pub(crate) fn tell_fact(&mut self, fact: Fact<'_>) {
+        drop(self.call.handle(self.shared.now(), Event::Fact(fact)).expect(KEPT));
+    }
+
     pub(crate) fn bell(&self) -> &Arc<Bell> {
         self.sleeper.bell()
     }

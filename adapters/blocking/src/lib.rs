@@ -26,6 +26,9 @@
 //! # }
 //! ```
 //!
+//! A [`Conversation`] keeps its messages and what they cost ([`Client::chat`]). Calls are seen as spans and
+//! as metrics under the features `tracing` and `metrics`, and step by step by any [`Observer`].
+//!
 //! Each attempt has a connection of its own: nothing is pooled.
 //!
 //! It is the smallest complete driver, and the worked example of [`steadfast::porting`]:
@@ -40,12 +43,14 @@
 //! | `look_up` | names to addresses, on a bounded number of threads |
 //! | `client` | [`Client`]: configuration, trust, and the two ways to make a call |
 //! | `stream` | [`Stream`]: a call as its consumer sees it |
+//! | `download` | [`download`]: a body written away as it comes |
 //! | `chat` | [`Chat`]: a turn of a conversation as its consumer sees it |
 //! | `spawn` | threads in the scope around whoever spawns them |
 
 mod chat;
 mod client;
 mod connection;
+mod download;
 mod driver;
 mod look_up;
 mod opening;
@@ -56,6 +61,7 @@ mod stream;
 
 pub use chat::Chat;
 pub use client::Client;
+pub use download::download;
 pub use look_up::MAX_LOOK_UPS;
 pub use spawn::spawn;
 /// The pure core, whole
@@ -70,8 +76,8 @@ pub use steadfast::config::{
 pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError, TcpSettings};
 pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{
-    Billing, CallError, Completion, Delta, Ending, ErrorKind, Outcome, Phase, ProtocolError, ProviderError,
-    RateLimit, RateLimits, Response, StatusError, Timeline, Timeout, Turn,
+    Billing, CallError, Completion, Delta, Download, Ending, ErrorKind, Outcome, Phase, ProtocolError,
+    ProviderError, RateLimit, RateLimits, Response, StatusError, Timeline, Timeout, Turn,
 };
 pub use steadfast::retry::RetryBudgetSettings;
 pub use steadfast::time::Bound;

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use steadfast::call::{Item, Piece, Progress};
+use http::{HeaderMap, StatusCode};
+use steadfast::call::{Fact, Item, Piece, Progress};
 use steadfast::outcome::{Outcome, Turn};
 use steadfast::time::Instant;
 use steadfast::trace::Recording;
@@ -66,6 +67,23 @@ impl Stream {
     /// Gives up: the outcome is there when something is next asked, and says so
     pub fn cancel(&mut self) {
         self.driver.bell().cancel();
+    }
+
+    /// The consumer failed, with these words: the call ends with them, unless it is over
+    ///
+    /// As [`ErrorKind::Consumer`](steadfast::outcome::ErrorKind::Consumer): not tried again, and no success
+    /// either where the answer was whole already (rule STR-4).
+    pub fn consumer_failed(&mut self, message: &str) {
+        if self.outcome.is_none() {
+            self.driver.tell_fact(Fact::ConsumerFailed(message));
+        }
+    }
+
+    /// Status and header fields of the response that is being read, once its head is whole
+    ///
+    /// Of a call that is over, its outcome has them.
+    pub fn response(&self) -> Option<(StatusCode, &HeaderMap)> {
+        self.driver.call().response()
     }
 
     /// The answer as far as it came

@@ -107,7 +107,7 @@ pub(crate) async fn converse(
             streamed = true;
             live.print(text)
         }
-        Item::Delta(_) | Item::Unknown { .. } | Item::Finished(_) => Ok(()),
+        Item::Delta(_) | Item::Bytes(_) | Item::Unknown { .. } | Item::Finished(_) => Ok(()),
     };
     loop {
         tokio::select! {

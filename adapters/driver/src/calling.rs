@@ -6,11 +6,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
-use steadfast::call::{Call, Item, Piece, Progress};
+use http::{HeaderMap, StatusCode};
+use steadfast::call::{Call, Fact, Item, Piece, Progress};
 use steadfast::outcome::{Outcome, Turn};
 use steadfast::time::Instant;
 use steadfast::trace::Recording;
 
+use crate::canceller::Canceller;
 use crate::driver::{Driver, Output, Runtime};
 
 /// A call under way: a [`Stream`] of pieces, and an [`Outcome`] at the end
@@ -23,12 +25,14 @@ use crate::driver::{Driver, Output, Runtime};
 pub struct CallStream<R: Runtime<Call>> {
     driver: Driver<Call, R>,
     outcome: Option<Outcome>,
+    /// None until somebody asks for one, and once it was obeyed
+    canceller: Option<Canceller>,
 }
 
 impl<R: Runtime<Call>> CallStream<R> {
     /// A call that has begun
     pub fn new(call: Call, runtime: R) -> Self {
-        Self { driver: Driver::new(call, runtime), outcome: None }
+        Self { driver: Driver::new(call, runtime), outcome: None, canceller: None }
     }
 
     /// The next piece; `None` once the call is over
@@ -47,11 +51,33 @@ impl<R: Runtime<Call>> CallStream<R> {
         self.outcome.expect("a call that is over has an outcome")
     }
 
+    /// A handle by which another task or thread can give the call up
+    pub fn canceller(&mut self) -> Canceller {
+        self.canceller.get_or_insert_default().clone()
+    }
+
     /// Gives up: the outcome is there at the next poll, and says so
     pub fn cancel(&mut self) {
         if self.outcome.is_none() {
             self.driver.cancel();
         }
+    }
+
+    /// The consumer failed, with these words: the call ends with them at the next poll, unless it is over
+    ///
+    /// As [`ErrorKind::Consumer`](steadfast::outcome::ErrorKind::Consumer): not tried again, and no success
+    /// either where the answer was whole already (rule STR-4).
+    pub fn consumer_failed(&mut self, message: &str) {
+        if self.outcome.is_none() {
+            self.driver.tell_fact(Fact::ConsumerFailed(message));
+        }
+    }
+
+    /// Status and header fields of the response that is being read, once its head is whole
+    ///
+    /// Of a call that is over, its outcome has them.
+    pub fn response(&self) -> Option<(StatusCode, &HeaderMap)> {
+        self.driver.machine().response()
     }
 
     /// The answer as far as it came
@@ -96,6 +122,10 @@ impl<R: Runtime<Call>> CallStream<R> {
     ) -> Poll<Option<T>> {
         if self.outcome.is_some() {
             return Poll::Ready(None);
+        }
+        if self.canceller.as_ref().is_some_and(|canceller| canceller.poll(cx)) {
+            self.canceller = None;
+            self.driver.cancel();
         }
         self.driver.poll(cx, take).map(|output| match output {
             Output::Item(item) => Some(item),

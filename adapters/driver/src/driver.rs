@@ -117,6 +117,11 @@ impl<M: Machine, R: Runtime<M>> Driver<M, R> {
         self.tell(Event::Cancel);
     }
 
+    /// Tells the machine a fact of its caller's; what follows comes with the next poll
+    pub fn tell_fact(&mut self, fact: M::Fact<'_>) {
+        self.tell(Event::Fact(fact));
+    }
+
     /// Goes on until the machine delivers, which `take` turns into an owned value, or is done
     pub fn poll<I>(
         &mut self,
@@ -182,7 +187,7 @@ impl<M: Machine, R: Runtime<M>> Driver<M, R> {
         Poll::Pending
     }
 
-    fn tell(&mut self, event: Event<'static, M>) {
+    fn tell(&mut self, event: Event<'_, M>) {
         drop(
             self.machine.handle(self.runtime.now(), event).expect("the driver keeps the machine's contract"),
         );

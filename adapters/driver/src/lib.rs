@@ -15,10 +15,13 @@
 //! | `client` | [`Client`]: makes calls over TCP and Unix sockets, on any runtime that is a [`Network`] |
 //! | `chat` | [`Chat`], [`ToolLoop`]: turns of conversations, and the tools that models call |
 //! | `calling` | [`CallStream`]: a call as a stream of pieces and an outcome, for its consumer |
+//! | `canceller` | [`Canceller`]: giving a call up from elsewhere |
+//! | `service` | a client as a tower service; feature `tower` |
 //! | `tcp` | [`set_up()`]: what is asked of the operating system for a TCP connection |
 //! | `scratch` | the read buffers that all calls on a thread share |
 
 mod calling;
+mod canceller;
 mod chat;
 mod client;
 mod connection;
@@ -26,10 +29,13 @@ mod driver;
 mod handshake;
 mod resting;
 mod scratch;
+#[cfg(feature = "tower")]
+mod service;
 mod tcp;
 mod tunnel;
 
 pub use calling::CallStream;
+pub use canceller::Canceller;
 pub use chat::{
     Chat, LoopEnd, Tool, ToolEnd, ToolError, ToolEvent, ToolFuture, ToolLoop, ToolRecord, ToolReport,
     ToolRun, tool,
@@ -42,6 +48,8 @@ pub use driver::{Action, Driver, MAX_ROUNDS_PER_POLL, Opening, Output, Release, 
 pub use handshake::Handshake;
 pub use resting::{Found, Resting};
 pub use scratch::SCRATCH_BYTES;
+#[cfg(feature = "tower")]
+pub use service::{CallOutcome, ResponseBody, ServiceError};
 pub use steadfast::call::Piece;
 pub use steadfast::machine::io_failure;
 pub use tcp::set_up;

@@ -2,7 +2,9 @@
 //!
 //! Both are observers of a call ([`Observer`]), given to a client once:
 //!
-//! ```ignore
+//! ```no_run
+//! use steadfast_tokio::{Client, observe};
+//!
 //! let client = Client::new().with_observers(observe::spans).with_observers(observe::metrics);
 //! ```
 //!

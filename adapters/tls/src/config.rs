@@ -49,15 +49,52 @@ impl TlsConfig {
         })
     }
 
+    /// Trusts Mozilla's roots, as they were when this was built: the same everywhere, and without files
+    #[cfg(feature = "webpki-roots")]
+    pub fn mozilla() -> Result<Self, TlsConfigError> {
+        Self::trusting(RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() })
+    }
+
+    /// Trusts Mozilla's roots, and those in a PEM text beside them
+    ///
+    /// Errors: a PEM text that is broken or holds no certificate, a certificate that cannot be a
+    /// root.
+    #[cfg(feature = "webpki-roots")]
+    pub fn mozilla_with(pem: &[u8]) -> Result<Self, TlsConfigError> {
+        let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.into() };
+        add(&mut roots, pem)?;
+        Self::trusting(roots)
+    }
+
+    /// What a client trusts that was told nothing else
+    ///
+    /// With the feature `platform-verifier`, which is a default, [`TlsConfig::platform`]; else with
+    /// `webpki-roots`, Mozilla's roots.
+    ///
+    /// Errors: [`TlsConfigError::Roots`] where the system has no roots, and in a build with neither feature.
+    pub fn standard() -> Result<Self, TlsConfigError> {
+        #[cfg(feature = "platform-verifier")]
+        return Self::platform();
+        #[cfg(all(feature = "webpki-roots", not(feature = "platform-verifier")))]
+        return Self::mozilla();
+        #[cfg(not(any(feature = "webpki-roots", feature = "platform-verifier")))]
+        return Err(TlsConfigError::Roots(
+            "this build has none: give a client a TlsConfig, or turn on platform-verifier or webpki-roots"
+                .to_owned(),
+        ));
+    }
+
     /// Trusts the roots in a PEM text and no others
     ///
     /// Errors: a PEM text that is broken or holds no certificate, a certificate that cannot be a
     /// root.
     pub fn roots_only(pem: &[u8]) -> Result<Self, TlsConfigError> {
         let mut roots = RootCertStore::empty();
-        for certificate in certificates(pem)? {
-            roots.add(certificate).map_err(|error| TlsConfigError::Roots(error.to_string()))?;
-        }
+        add(&mut roots, pem)?;
+        Self::trusting(roots)
+    }
+
+    fn trusting(roots: RootCertStore) -> Result<Self, TlsConfigError> {
         let provider = provider();
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
             .build()
@@ -130,6 +167,13 @@ pub enum TlsConfigError {
     /// The TLS library's own set-up failed
     #[error("TLS cannot be set up: {0}")]
     Library(String),
+}
+
+fn add(roots: &mut RootCertStore, pem: &[u8]) -> Result<(), TlsConfigError> {
+    for certificate in certificates(pem)? {
+        roots.add(certificate).map_err(|error| TlsConfigError::Roots(error.to_string()))?;
+    }
+    Ok(())
 }
 
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {

@@ -26,8 +26,14 @@
 //! # }
 //! ```
 //!
+//! A [`Conversation`] keeps its messages and what they cost ([`Client::chat`](steadfast_driver::Client::chat)),
+//! and a [`ToolLoop`] runs the tools that a model asks for: `examples/tool_loop.rs` of `steadfast-tokio`
+//! shows both. Calls are seen as spans and as metrics under the features `tracing` and `metrics`, and step by
+//! step by any [`Observer`].
+//!
 //! | file | what is in it |
 //! |---|---|
+//! | `download` | [`download`]: a body written away as it comes |
 //! | `network` | [`Tokio`]: tokio as the shared client wants it |
 //! | `timer` | a timer of tokio |
 //! | `socket` | a stream socket of tokio: TCP, or on Unix a local one |
@@ -36,12 +42,14 @@
 //!
 //! The client itself is in [`steadfast_driver`], for it is the same on every runtime.
 
+mod download;
 mod network;
 mod resolver;
 mod socket;
 mod spawn;
 mod timer;
 
+pub use download::download;
 pub use network::Tokio;
 pub use socket::StreamSocket;
 pub use spawn::{spawn, spawn_blocking};
@@ -70,15 +78,17 @@ pub use steadfast::config::{
 pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError, TcpSettings};
 pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{
-    Billing, CallError, Completion, Delta, Ending, ErrorKind, Outcome, Phase, ProtocolError, ProviderError,
-    RateLimit, RateLimits, Response, StatusError, Timeline, Timeout, Turn,
+    Billing, CallError, Completion, Delta, Download, Ending, ErrorKind, Outcome, Phase, ProtocolError,
+    ProviderError, RateLimit, RateLimits, Response, StatusError, Timeline, Timeout, Turn,
 };
 pub use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
 pub use steadfast::retry::RetryBudgetSettings;
 pub use steadfast::time::Bound;
 pub use steadfast::trace::{Bodies, Recorder, Recording};
 pub use steadfast::verb;
-pub use steadfast_driver::{Calls, MAX_LOOK_UPS, Piece, Resolve, Resolving};
+#[cfg(feature = "tower")]
+pub use steadfast_driver::{CallOutcome, ResponseBody, ServiceError};
+pub use steadfast_driver::{Calls, Canceller, MAX_LOOK_UPS, Piece, Resolve, Resolving};
 pub use steadfast_driver::{
     LoopEnd, Tool, ToolEnd, ToolError, ToolEvent, ToolFuture, ToolLoop, ToolRecord, ToolReport, tool,
 };

@@ -56,6 +56,15 @@ pub(super) enum AttemptPhase {
     Refused(Vec<u8>),
     /// Reading a stream
     Stream(Box<StreamBody>),
+    /// Handing out a body as it comes
+    Raw(RawBody),
+}
+
+/// The clock over a body that is handed out as it comes
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RawBody {
+    /// The last byte, or the consumer's return
+    pub(super) quiet_since: Instant,
 }
 
 /// Where the facts about the response come from
@@ -121,7 +130,31 @@ impl Attempt {
             AttemptPhase::Waiting => SpanKind::Request,
             AttemptPhase::Unary(_) | AttemptPhase::Refused(_) => SpanKind::Body,
             AttemptPhase::Stream(stream) if stream.marked_at.is_some() => SpanKind::AfterMarker,
-            AttemptPhase::Stream(_) => SpanKind::Stream,
+            AttemptPhase::Stream(_) | AttemptPhase::Raw(_) => SpanKind::Stream,
+        }
+    }
+
+    /// Since when a body whose arrivals are watched has been quiet: the last byte, or the consumer's return
+    pub(super) fn quiet_since(&self) -> Option<Instant> {
+        match &self.phase {
+            AttemptPhase::Stream(stream) => Some(stream.quiet_since),
+            AttemptPhase::Raw(body) => Some(body.quiet_since),
+            AttemptPhase::Connecting
+            | AttemptPhase::Waiting
+            | AttemptPhase::Unary(_)
+            | AttemptPhase::Refused(_) => None,
+        }
+    }
+
+    /// The idle clock starts afresh
+    pub(super) fn restart_idle(&mut self, now: Instant) {
+        match &mut self.phase {
+            AttemptPhase::Stream(stream) => stream.quiet_since = now,
+            AttemptPhase::Raw(body) => body.quiet_since = now,
+            AttemptPhase::Connecting
+            | AttemptPhase::Waiting
+            | AttemptPhase::Unary(_)
+            | AttemptPhase::Refused(_) => {}
         }
     }
 
@@ -141,7 +174,8 @@ impl Attempt {
             AttemptPhase::Connecting
             | AttemptPhase::Waiting
             | AttemptPhase::Unary(_)
-            | AttemptPhase::Refused(_) => None,
+            | AttemptPhase::Refused(_)
+            | AttemptPhase::Raw(_) => None,
         }
     }
 }

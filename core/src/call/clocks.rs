@@ -37,7 +37,7 @@ impl Call {
             Inner::Idle | Inner::Ending(_) | Inner::Over => return,
             Inner::Pausing(pause) => return arm(Timer::Backoff, pause.until),
             Inner::Attempting(attempt) => {
-                if !matches!(attempt.phase, AttemptPhase::Stream(_)) {
+                if attempt.quiet_since().is_none() {
                     if !planted!(AttemptOutlivesDeadline) {
                         bounded(Timer::Deadline, self.began, config.total_deadline());
                     }
@@ -56,10 +56,15 @@ impl Call {
                             self.reading_clocks(stream, &mut bounded);
                         }
                     }
+                    AttemptPhase::Raw(body) => {
+                        if !self.item_out {
+                            bounded(Timer::StreamIdle, body.quiet_since, config.stream_idle_timeout());
+                        }
+                    }
                 }
             }
         }
-        if self.request.shape == Shape::Stream {
+        if self.request.shape != Shape::Unary {
             bounded(Timer::StreamDeadline, self.began, config.stream_deadline());
         }
     }
@@ -130,7 +135,7 @@ impl Call {
             Timer::StreamIdle if planted!(ElapsedFromAttemptStart) => {
                 (attempt?.began, config.stream_idle_timeout())
             }
-            Timer::StreamIdle => (stream?.quiet_since, config.stream_idle_timeout()),
+            Timer::StreamIdle => (attempt?.quiet_since()?, config.stream_idle_timeout()),
             Timer::ErrorBody | Timer::AfterMarker | Timer::Backoff => return None,
         };
         Some(Timeout { phase, elapsed: self.now - from, limit: limit.limit()?, setting })
@@ -152,7 +157,7 @@ impl Call {
     fn whole_call(&self) -> &'static [Timer] {
         match self.request.shape {
             Shape::Unary => &[Timer::Deadline],
-            Shape::Stream => &[Timer::Deadline, Timer::StreamDeadline],
+            Shape::Stream | Shape::Raw => &[Timer::Deadline, Timer::StreamDeadline],
         }
     }
 }
@@ -164,6 +169,7 @@ pub(super) fn stream_of(attempt: &Attempt) -> Option<&StreamBody> {
         AttemptPhase::Connecting
         | AttemptPhase::Waiting
         | AttemptPhase::Unary(_)
-        | AttemptPhase::Refused(_) => None,
+        | AttemptPhase::Refused(_)
+        | AttemptPhase::Raw(_) => None,
     }
 }

@@ -234,7 +234,8 @@ impl Call {
                 AttemptPhase::Connecting
                 | AttemptPhase::Waiting
                 | AttemptPhase::Unary(_)
-                | AttemptPhase::Refused(_) => false,
+                | AttemptPhase::Refused(_)
+                | AttemptPhase::Raw(_) => false,
             },
             Inner::Idle | Inner::Pausing(_) | Inner::Ending(_) | Inner::Over => false,
         }

@@ -75,6 +75,10 @@ pub enum CloseMode {
 pub enum Item<'a> {
     /// A piece of the answer; the first one closes the gate for retries (rule RTY-2)
     Delta(Delta<'a>),
+    /// Bytes of a body that was asked for as it comes, never empty; the first ones close the gate too
+    ///
+    /// In the pieces in which they were read: their borders mean nothing.
+    Bytes(&'a [u8]),
     /// An event of a kind that the dialect does not know, as it came; not part of the answer
     Unknown {
         /// The event's SSE name, `message` where it has none

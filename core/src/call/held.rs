@@ -62,7 +62,8 @@ impl Call {
                     held.head += http.held();
                 }
                 match &attempt.phase {
-                    AttemptPhase::Connecting | AttemptPhase::Waiting => {}
+                    // A raw body is handed out as it comes, and none of it stays.
+                    AttemptPhase::Connecting | AttemptPhase::Waiting | AttemptPhase::Raw(_) => {}
                     AttemptPhase::Unary(body) | AttemptPhase::Refused(body) => held.body = body.len(),
                     AttemptPhase::Stream(stream) => {
                         (held.event, held.body) = stream.held();

@@ -47,6 +47,8 @@ mod tests;
 use std::fmt;
 use std::time::Duration;
 
+use http::{HeaderMap, StatusCode};
+
 use crate::config::RequestConfig;
 use crate::http1::{Limits, ResponseDecoder};
 use crate::machine::{Event, Interest, IoFailure, Machine, Misuse, Permit, Stage, Step, Tail, Wait};
@@ -202,7 +204,7 @@ impl Call {
                 AttemptPhase::Unary(_) => State::Reading,
                 AttemptPhase::Refused(_) => State::Refused,
                 AttemptPhase::Stream(stream) if stream.marked_at.is_some() => State::Finished,
-                AttemptPhase::Stream(_) => State::Streaming,
+                AttemptPhase::Stream(_) | AttemptPhase::Raw(_) => State::Streaming,
             },
         }
     }
@@ -212,6 +214,13 @@ impl Call {
         &self.assembly.turn
     }
 
+    /// Status and header fields of the response that is being read, once its head is whole
+    ///
+    /// Of a call that is over, the outcome has them. Credentials of the request are blanked in them.
+    pub fn response(&self) -> Option<(StatusCode, &HeaderMap)> {
+        let Inner::Attempting(attempt) = &self.inner else { return None };
+        attempt.head.as_ref().map(|head| (head.status, &head.headers))
+    }
     /// The next step, or what is to be delivered as one
     fn next_step<'s>(&mut self, input: &[u8], used: &mut usize) -> Result<Step<'s, Self>, Delivery> {
         loop {
@@ -251,7 +260,10 @@ impl Call {
             match self.advance(input, used) {
                 Delivery::Nothing => {}
                 Delivery::Dry => return Ok(Step::Wait(self.wait())),
-                delivery @ (Delivery::Delta(_) | Delivery::Unknown | Delivery::Finished) => {
+                delivery @ (Delivery::Delta(_)
+                | Delivery::Bytes { .. }
+                | Delivery::Unknown
+                | Delivery::Finished) => {
                     return Err(delivery);
                 }
             }
@@ -419,13 +431,13 @@ impl Call {
         if planted!(TrickledHeadGainsTime) {
             attempt.began = now;
         }
-        if let AttemptPhase::Stream(stream) = &mut attempt.phase
+        if let Some(quiet_since) = attempt.quiet_since()
             && !bytes.is_empty()
         {
             let before =
                 if planted!(LastGapForLargest) { Duration::ZERO } else { attempt.record.largest_gap };
-            attempt.record.largest_gap = before.max(stream.gap(now));
-            stream.quiet_since = now;
+            attempt.record.largest_gap = before.max(now - quiet_since);
+            attempt.restart_idle(now);
         }
         if are_facts {
             attempt.body_left = bytes.len();
@@ -469,15 +481,13 @@ impl Call {
             return;
         }
         let (now, content_out) = (self.now, std::mem::take(&mut self.content_out));
-        if let Inner::Attempting(attempt) = &mut self.inner
-            && let Some(stream) = attempt.stream()
-        {
+        if let Inner::Attempting(attempt) = &mut self.inner {
             // The clocks restart (rule STR-3), that over the content only where some was taken: a peer
             // that floods with keep-alives would otherwise live on the time it takes to deliver them.
             if !planted!(IdleNotRestartedOnReturn) {
-                stream.quiet_since = now;
+                attempt.restart_idle(now);
             }
-            if content_out {
+            if content_out && let Some(stream) = attempt.stream() {
                 stream.content_since = now;
             }
         }

@@ -1,5 +1,7 @@
 //! An item of a call, owned.
 
+use bytes::Bytes;
+
 use crate::call::Item;
 use crate::outcome::{Delta, ToolKind};
 
@@ -53,6 +55,8 @@ pub enum Piece {
         /// The piece, never empty
         fragment: String,
     },
+    /// Bytes of a body that was asked for as it comes, never empty
+    Bytes(Bytes),
     /// An event of a kind that the dialect does not know
     Unknown {
         /// The event's SSE name
@@ -74,6 +78,7 @@ impl Piece {
             | Self::Refusal { .. }
             | Self::ToolCall { .. }
             | Self::ToolArguments { .. }
+            | Self::Bytes(_)
             | Self::Unknown { .. }
             | Self::Finished => "",
         }
@@ -94,6 +99,7 @@ impl From<Item<'_>> for Piece {
             Item::Delta(Delta::ToolArguments { choice, index, fragment }) => {
                 Self::ToolArguments { choice, index, fragment: fragment.to_owned() }
             }
+            Item::Bytes(bytes) => Self::Bytes(Bytes::copy_from_slice(bytes)),
             Item::Unknown { name, data } => Self::Unknown { name: name.to_owned(), data: data.to_owned() },
             Item::Finished(_) => Self::Finished,
         }

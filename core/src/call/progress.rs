@@ -1,6 +1,5 @@
 //! Where a call is, for a live display.
 
-use super::attempt::AttemptPhase;
 use super::{Call, Inner, State, Timer};
 use crate::time::Instant;
 
@@ -24,13 +23,7 @@ impl Call {
     pub fn progress(&self) -> Progress {
         let (attempt, bytes, quiet_since) = match &self.inner {
             Inner::Attempting(attempt) => {
-                let quiet_since = match &attempt.phase {
-                    AttemptPhase::Stream(stream) => stream.quiet_since,
-                    AttemptPhase::Connecting
-                    | AttemptPhase::Waiting
-                    | AttemptPhase::Unary(_)
-                    | AttemptPhase::Refused(_) => attempt.phase_began,
-                };
+                let quiet_since = attempt.quiet_since().unwrap_or(attempt.phase_began);
                 (self.attempts_made, attempt.record.bytes_received, quiet_since)
             }
             Inner::Pausing(pause) => (self.attempts_made, 0, pause.began),

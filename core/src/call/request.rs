@@ -60,6 +60,9 @@ pub enum Shape {
     Unary,
     /// As a stream of events
     Stream,
+    /// As bytes that are handed out as they come, whatever they are: a file, a recording, somebody
+    /// else's stream
+    Raw,
 }
 
 /// Whether a call may make more than one attempt (rules RTY-1, RTY-5 and RTY-8)
@@ -330,6 +333,19 @@ impl RequestBuilder {
         })
     }
 
+    /// The answer's body is handed out as it comes, and nothing is made of it
+    ///
+    /// For what is too large to hold or is to be read by somebody else: a file, a video, the stream of
+    /// another SDK. The bounds are those of a stream, `max_body_bytes` is none of them, the first bytes
+    /// close the gate for retries, and a dialect that a verb brings is left aside. A content coding that
+    /// nobody asked for is undone. An answer that is no success is read as for any call.
+    pub fn raw(self) -> Self {
+        self.change(|request, _| {
+            request.shape = Shape::Raw;
+            Ok(())
+        })
+    }
+
     /// Whether more than one attempt may be made
     pub fn retries(self, retries: Retries) -> Self {
         self.change(|request, _| {
@@ -362,6 +378,9 @@ impl RequestBuilder {
         let mut request = self.request?;
         if request.shape == Shape::Stream && request.dialect.is_none() {
             return Err(RequestError::StreamWithoutDialect);
+        }
+        if request.shape == Shape::Raw {
+            request.dialect = None;
         }
         let head = RequestHead {
             method: &request.method,

@@ -4,7 +4,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderMap, StatusCode};
 
 use super::assembly::Absorbed;
-use super::attempt::{Attempt, AttemptPhase, PeerEnd, Transport};
+use super::attempt::{Attempt, AttemptPhase, PeerEnd, RawBody, Transport};
 use super::clocks::stream_of;
 use super::content::Content;
 use super::event::Item;
@@ -30,6 +30,8 @@ pub(super) enum Delivery {
     Dry,
     /// A delta, by its place among the findings
     Delta(usize),
+    /// Bytes of a body that is handed out as it comes, by their place in it
+    Bytes { start: usize, len: usize },
     /// The present event, whose kind is not known
     Unknown,
     /// The turn, which is whole
@@ -53,8 +55,7 @@ impl Call {
             }
         }
         if attempt.body_left > 0 || attempt.content.as_ref().is_some_and(|content| content.has_more()) {
-            self.read_body(input, used);
-            return Delivery::Nothing;
+            return self.read_body(input, used);
         }
         if let Transport::Http1(http) = &mut attempt.http {
             match http.next(&input[*used..]) {
@@ -86,9 +87,9 @@ impl Call {
     }
 
     /// Reads on in the body, to the end of an event, or of what there is
-    fn read_body(&mut self, input: &[u8], used: &mut usize) {
+    fn read_body(&mut self, input: &[u8], used: &mut usize) -> Delivery {
         let max_body_bytes = self.config.max_body_bytes();
-        let Inner::Attempting(attempt) = &mut self.inner else { return };
+        let Inner::Attempting(attempt) = &mut self.inner else { return Delivery::Nothing };
         let Attempt { phase, content, body_left, record, .. } = &mut **attempt;
         let here = *used..*used + *body_left;
         if let Some(content) = content.as_mut().filter(|content| content.unread().1.is_empty()) {
@@ -99,14 +100,26 @@ impl Call {
                 }
                 Err(error) => self.broken(error.into()),
             }
-            return;
+            return Delivery::Nothing;
         }
         let (body, range) = content.as_ref().map_or((input, here), |content| content.unread());
         let room = |held: usize| {
             if planted!(BodyNotCapped) { range.len() } else { (max_body_bytes - held).min(range.len()) }
         };
         let too_large = || Err(ProtocolError::BodyTooLarge { limit: max_body_bytes });
+        let mut delivery = Delivery::Nothing;
         let (taken, result) = match phase {
+            AttemptPhase::Raw(_) => {
+                if !range.is_empty() {
+                    delivery = Delivery::Bytes { start: range.start, len: range.len() };
+                    record.deltas += 1;
+                    if self.billing < Billing::Delivered {
+                        self.observers.tell(self.now, Observation::FirstDelta { attempt: record.number });
+                    }
+                    self.billing = Billing::Delivered;
+                }
+                (range.len(), Ok(()))
+            }
             AttemptPhase::Stream(stream) => {
                 let (taken, event) = stream.take(body, range, max_body_bytes);
                 let is_document = stream.is_whole();
@@ -137,6 +150,7 @@ impl Call {
         if let Err(error) = result {
             self.broken(error);
         }
+        delivery
     }
 
     fn part(&mut self, part: Part, surplus: bool) {
@@ -183,6 +197,7 @@ impl Call {
                 let max_event_bytes = self.config.max_event_bytes();
                 AttemptPhase::Stream(Box::new(StreamBody::new(framing, dialect, max_event_bytes, now)))
             }
+            (Shape::Raw, _) => AttemptPhase::Raw(RawBody { quiet_since: now }),
             (Shape::Unary | Shape::Stream, _) => AttemptPhase::Unary(Vec::new()),
         };
         let is_answer = !matches!(phase, AttemptPhase::Refused(_));
@@ -339,6 +354,9 @@ impl Call {
                 let body = std::mem::take(body);
                 self.unary_ended(body, proper);
             }
+            // Nothing in it shows whether it is whole.
+            AttemptPhase::Raw(_) if !proper => self.truncated("no TLS close_notify".to_owned()),
+            AttemptPhase::Raw(_) => self.complete_unary(Vec::new()),
             AttemptPhase::Stream(stream) => {
                 let ended = stream.end(proper);
                 if stream.is_whole() {
@@ -504,6 +522,9 @@ impl Call {
                 let (finding, data) = stream.finding(index, attempt.body(input));
                 finding.delta(&stream.findings, data).map(Item::Delta)
             }),
+            (Delivery::Bytes { start, len }, Inner::Attempting(attempt)) => {
+                Some(Item::Bytes(&attempt.body(input)[start..start + len]))
+            }
             (Delivery::Unknown, Inner::Attempting(attempt)) => stream_of(attempt).map(|stream| {
                 let (name, data) = stream.raw_event(attempt.body(input));
                 Item::Unknown { name, data }

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::time::Duration;
 
 use super::document::{Document, TooLarge};
 use crate::dialect::findings::{Finding, Findings};
@@ -431,11 +430,6 @@ impl StreamBody {
     /// Bytes of the answer that the decoder has yet to hand over
     pub(super) fn decoder_held(&self) -> usize {
         self.decoder.held()
-    }
-
-    /// The gap that `now` ends, without the consumer's own time
-    pub(super) fn gap(&self, now: Instant) -> Duration {
-        now - self.quiet_since
     }
 }
 

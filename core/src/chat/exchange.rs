@@ -49,10 +49,7 @@ impl<'c> Exchange<'c> {
         let Conversation { endpoint, format, shape, .. } = &*self.conversation;
         let body = Body { exchange: self, tools: format.tools(tools) };
         let request = change(endpoint.clone().json(&body).dialect(format.dialect()));
-        match shape {
-            Shape::Stream => request.stream().build(),
-            Shape::Unary => request.build(),
-        }
+        if *shape == Shape::Stream { request.stream().build() } else { request.build() }
     }
 
     /// The turn is over: where the call succeeded, messages and cost become the conversation's

@@ -50,6 +50,22 @@ impl Outcome {
         }
     }
 
+    /// The same, where the consumer failed after the call was over: it is no success then
+    ///
+    /// While a call goes on, [`Fact::ConsumerFailed`](crate::call::Fact::ConsumerFailed) tells it.
+    #[must_use]
+    pub fn consumer_failed(self, message: String) -> Self {
+        let result = self.result.and_then(|completion| {
+            Err(CallError {
+                kind: ErrorKind::Consumer(message),
+                billing: Billing::Delivered,
+                turn: Box::new(completion.turn),
+                retry_after: None,
+            })
+        });
+        Self { result, ..self }
+    }
+
     /// One word for the result: `completed`, `incomplete`, `blocked` or `error`
     pub fn word(&self) -> &'static str {
         match &self.result {
@@ -94,6 +110,15 @@ impl Outcome {
             call.kind != ToolKind::Custom && !matches!(call.arguments.trim_ascii(), "" | "{}");
         call.looks_whole() && (is_completed || shows_its_end)
     }
+}
+
+/// A body that was written away as it came, and how its call ended
+#[derive(Clone, Debug)]
+pub struct Download {
+    /// How the call ended; a writer that failed is [`ErrorKind::Consumer`]
+    pub outcome: Outcome,
+    /// Bytes of the pieces that the writer took whole, whatever then became of the call
+    pub written: u64,
 }
 
 /// An answer that ended as the provider meant it to

@@ -22,6 +22,7 @@ use crate::outcome::{CallError, Delta, ErrorKind, Outcome, Usage};
 /// | `text`, `reasoning`, `refusal` | `choice`, and the content |
 /// | `tool_call` | `choice`, `index`, `kind`, `id`, `name` |
 /// | `tool_arguments` | `choice`, `index`, and the content |
+/// | `bytes` | `bytes`, how many: what they were, the events before it have |
 /// | `unknown` | `name`, and the content |
 /// | `finished` | `finish_reason` |
 /// | `wait` | `deadline`, `timer`, `link`, `read`, `write`, `taken`; the first three may be null |
@@ -78,6 +79,10 @@ impl<'a, 's> StepLine<'a, 's> {
                     Ok(())
                 }
             },
+            Item::Bytes(bytes) => {
+                out.serialize_entry("step", "bytes")?;
+                out.serialize_entry("bytes", &bytes.len())
+            }
             Item::Unknown { name, data } => {
                 out.serialize_entry("step", "unknown")?;
                 if whole {

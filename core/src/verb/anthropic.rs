@@ -25,7 +25,7 @@ verbs! {
     /// Deletes a batch that has ended
     BATCH_DELETE = delete "/v1/messages/batches/{batch}";
     /// The answers of a batch, one JSON document a line
-    BATCH_RESULTS = get "/v1/messages/batches/{batch}/results", accept("application/binary");
+    BATCH_RESULTS = get "/v1/messages/batches/{batch}/results", accept("application/binary"), raw;
 
     /// A file: a form with the part `file`
     FILE_UPLOAD = post "/v1/files", headers(FILES_BETA), retried;
@@ -36,7 +36,7 @@ verbs! {
     /// Deletes a file
     FILE_DELETE = delete "/v1/files/{file}", headers(FILES_BETA);
     /// The bytes of a file that the model has made
-    FILE_CONTENT = get "/v1/files/{file}/content", headers(FILES_BETA), accept("application/binary");
+    FILE_CONTENT = get "/v1/files/{file}/content", headers(FILES_BETA), accept("application/binary"), raw;
 
     /// Models, a page of them
     MODEL_LIST = get "/v1/models", retried;

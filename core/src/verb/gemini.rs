@@ -52,7 +52,7 @@ verbs! {
     /// Deletes a file
     FILE_DELETE = delete "/v1beta/files/{file}";
     /// The bytes of a file that the model has made
-    FILE_CONTENT = get "/v1beta/files/{file}:download?alt=media", accept("*/*");
+    FILE_CONTENT = get "/v1beta/files/{file}:download?alt=media", accept("*/*"), raw;
 
     /// A batch of requests, to be answered later
     BATCH_CREATE = post "/v1beta/models/{model}:batchGenerateContent";

@@ -208,6 +208,12 @@ impl<const IDS: usize> Verb<IDS> {
         self
     }
 
+    /// The same, whose answer is handed out as it comes, see [`RequestBuilder::raw`](crate::call::RequestBuilder::raw)
+    pub const fn raw(mut self) -> Self {
+        self.0.shape = Shape::Raw;
+        self
+    }
+
     /// The same, which takes an answer of this media type in the place of JSON
     pub const fn accept(mut self, media_type: &'static str) -> Self {
         self.0.accept = media_type;

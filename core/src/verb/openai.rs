@@ -61,7 +61,7 @@ verbs! {
     IMAGE_VARIATION = post "/images/variations", retried;
 
     /// Speech from a text
-    SPEECH = post "/audio/speech", accept("application/octet-stream");
+    SPEECH = post "/audio/speech", accept("application/octet-stream"), raw;
     /// The text of speech: a form with the parts `file` and `model`
     TRANSCRIBE = post "/audio/transcriptions";
     /// The text of speech, in English: a form with the parts `file` and `model`
@@ -72,7 +72,7 @@ verbs! {
     /// How far a film is
     VIDEO_GET = get "/videos/{video}";
     /// The bytes of a film
-    VIDEO_CONTENT = get "/videos/{video}/content", accept("application/binary");
+    VIDEO_CONTENT = get "/videos/{video}/content", accept("application/binary"), raw;
     /// Films, a page of them
     VIDEO_LIST = get "/videos";
     /// Deletes a film
@@ -89,7 +89,7 @@ verbs! {
     /// Deletes a file
     FILE_DELETE = delete "/files/{file}";
     /// The bytes of a file
-    FILE_CONTENT = get "/files/{file}/content", accept("application/binary");
+    FILE_CONTENT = get "/files/{file}/content", accept("application/binary"), raw;
 
     /// Begins the upload of a large file in parts
     UPLOAD_CREATE = post "/uploads";
@@ -176,7 +176,7 @@ verbs! {
     /// Deletes a file in a container
     CONTAINER_FILE_DELETE = delete "/containers/{container}/files/{file}";
     /// The bytes of a file in a container
-    CONTAINER_FILE_CONTENT = get "/containers/{container}/files/{file}/content", accept("application/binary");
+    CONTAINER_FILE_CONTENT = get "/containers/{container}/files/{file}/content", accept("application/binary"), raw;
 
     /// A key with which a browser opens a Realtime session
     REALTIME_CLIENT_SECRET = post "/realtime/client_secrets";

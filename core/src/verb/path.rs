@@ -51,7 +51,12 @@ pub(super) fn filled(path: &str, ids: &[&str], by_name: bool) -> Result<String, 
         if matches!(id, "" | "." | "..") {
             return Err(BadId);
         }
-        percent::encode(id, &mut filled);
+        // A segment may have colons (RFC 3986, 3.3), as `ft:gpt-4o:org` has; but not where one begins a method.
+        let colon = if path.contains(':') { "%3A" } else { ":" };
+        for (number, part) in id.split(':').enumerate() {
+            filled.push_str(if number > 0 { colon } else { "" });
+            percent::encode(part, &mut filled);
+        }
         rest = after.split_once('}').expect("places are closed").1;
     }
     filled.push_str(rest);
@@ -69,11 +74,12 @@ mod tests {
             ("a/b", "/files/a%2Fb/content"),
             ("../batches", "/files/..%2Fbatches/content"),
             ("a?x=1#y", "/files/a%3Fx%3D1%23y/content"),
-            ("a\r\nx: y", "/files/a%0D%0Ax%3A%20y/content"),
+            ("a\r\nx: y", "/files/a%0D%0Ax:%20y/content"),
             ("a\0", "/files/a%00/content"),
             ("%2e%2e", "/files/%252e%252e/content"),
             ("ünï", "/files/%C3%BCn%C3%AF/content"),
             ("{file}", "/files/%7Bfile%7D/content"),
+            ("ft:gpt:org::1", "/files/ft:gpt:org::1/content"),
         ] {
             assert_eq!(filled("/files/{file}/content", &[id], false).as_deref(), Ok(expected), "{id:?}");
         }
@@ -94,6 +100,8 @@ mod tests {
             filled(path, &["models/x"], false).as_deref(),
             Ok("/v1beta/models/models%2Fx:generateContent")
         );
+        let expected = "/v1beta/models/a%3Adelete:generateContent";
+        assert_eq!(filled(path, &["a:delete"], true).as_deref(), Ok(expected));
         for id in ["models/", "models/.."] {
             assert_eq!(filled(path, &[id], true), Err(BadId), "{id}");
         }

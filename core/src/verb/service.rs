@@ -120,7 +120,11 @@ impl Service {
         let request = self.at_path(verb.method(), &path).header("accept", verb.accept).retries(verb.retries);
         let request = verb.headers.iter().fold(request, |request, (name, value)| request.header(name, value));
         let request = verb.dialect.into_iter().fold(request, RequestBuilder::dialect);
-        if verb.shape == Shape::Stream { request.stream() } else { request }
+        match verb.shape {
+            Shape::Unary => request,
+            Shape::Stream => request.stream(),
+            Shape::Raw => request.raw(),
+        }
     }
 
     /// A request to a path that nothing is known of, which follows the base URL as it is

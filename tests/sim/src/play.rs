@@ -381,7 +381,7 @@ impl Consumer<'_> {
                 self.turn_at.get_or_insert(self.now);
                 matches!(self.caller.cancel, Some(Cancel::AfterTurn))
             }
-            Item::Unknown { .. } => false,
+            Item::Bytes(_) | Item::Unknown { .. } => false,
         }
     }
 }

@@ -68,7 +68,7 @@ impl<'a> Caller<'a> {
                 self.turn_at.get_or_insert_with(|| self.began.elapsed());
                 if self.script.cancel == Some(Cancel::AfterTurn) { Then::Cancel } else { Then::Take }
             }
-            Item::Unknown { .. } => Then::Take,
+            Item::Bytes(_) | Item::Unknown { .. } => Then::Take,
         }
     }
 

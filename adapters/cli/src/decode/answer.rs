@@ -47,7 +47,7 @@ pub(super) fn decode(
     let mut unknown = 0;
     let outcome = replay(call, &mut Response::new(args, dialect, recorded), |item| match item {
         Item::Unknown { .. } => unknown += 1,
-        Item::Delta(_) | Item::Finished(_) => {}
+        Item::Delta(_) | Item::Bytes(_) | Item::Finished(_) => {}
     });
     let outcome = outcome.map_err(|Endless| UsageError::Endless)?;
     Ok(Answer { outcome, unknown })

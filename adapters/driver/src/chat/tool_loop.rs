@@ -71,7 +71,8 @@ impl ToolLoop {
 
     /// The same loop, whose every call of the model is retried until its own first delta
     ///
-    /// Tools are never run again for it.
+    /// Tools are never run again for it. Without it a later turn also fails where it is sent on a
+    /// connection that the server has just closed, once a byte of it is written (rule RTY-6).
     #[must_use]
     pub fn retry_each_turn(mut self) -> Self {
         self.retry_each_turn = true;

@@ -294,7 +294,7 @@ impl Trust {
     ///
     /// Errors: the platform's certificates could not be loaded.
     pub(crate) fn tls(&self) -> Result<&TlsConfig, IoFailure> {
-        let loaded = self.0.get_or_init(|| TlsConfig::platform().map_err(|error| error.to_string()));
+        let loaded = self.0.get_or_init(|| TlsConfig::standard().map_err(|error| error.to_string()));
         loaded.as_ref().map_err(|message| IoFailure {
             stage: Stage::Tls,
             kind: FailureKind::Tls,

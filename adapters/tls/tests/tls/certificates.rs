@@ -231,6 +231,28 @@ fn further_roots_stand_beside_the_platforms() {
     assert_eq!(TlsConfig::platform_with(b"").unwrap_err(), TlsConfigError::NoCertificate);
 }
 
+#[cfg(feature = "webpki-roots")]
+#[test]
+fn mozillas_roots_are_compiled_in() {
+    let authority = Authority::new("Test Authority");
+    let (error, _) = refused(&TlsConfig::mozilla().unwrap(), &authority.issue(&[HOST]));
+    assert_eq!(certificate_fault(&error).0, CertificateFault::UnknownIssuer);
+    let config = TlsConfig::mozilla_with(authority.pem().as_bytes()).unwrap();
+    let mut client = TlsClient::new(&config, HOST).unwrap();
+    let mut server = server(&authority.issue(&[HOST]), BOTH, None);
+    settle(&mut client, &mut server).unwrap();
+    assert!(!client.is_handshaking());
+    assert_eq!(TlsConfig::mozilla_with(b"").unwrap_err(), TlsConfigError::NoCertificate);
+}
+
+/// Nobody is trusted unless it is said whom
+#[cfg(not(any(feature = "platform-verifier", feature = "webpki-roots")))]
+#[test]
+fn a_build_without_roots_says_so() {
+    let error = TlsConfig::standard().unwrap_err();
+    assert!(error.to_string().contains("turn on platform-verifier or webpki-roots"), "{error}");
+}
+
 /// The platform's roots are named by the environment, so the test runs itself in a process of its own
 #[cfg(all(feature = "platform-verifier", target_os = "linux"))]
 #[test]

@@ -59,6 +59,10 @@ async fn anthropic() {
     let turns = [
         vec![
             start.clone(),
+            block(json!({"type": "thinking", "thinking": "", "signature": ""})),
+            delta(json!({"type": "thinking_delta", "thinking": "Hm."})),
+            delta(json!({"type": "signature_delta", "signature": "signed"})),
+            stop.clone(),
             block(json!({"type": "tool_use", "id": "t1", "name": "echo", "input": {}})),
             delta(json!({"type": "input_json_delta", "partial_json": "{\"x\":1}"})),
             stop.clone(),
@@ -79,12 +83,43 @@ async fn anthropic() {
         [
             json!({"role": "user", "content": "Go"}),
             json!({"role": "assistant", "content": [
+                {"type": "thinking", "thinking": "Hm.", "signature": "signed"},
                 {"type": "tool_use", "id": "t1", "name": "echo", "input": {"x": 1}},
             ]}),
             json!({"role": "user", "content": [
                 {"type": "tool_result", "tool_use_id": "t1", "content": "{\"x\":1}"},
             ]}),
         ]
+    );
+}
+
+#[tokio::test]
+async fn ollama_in_one_piece() {
+    let answer = |message: Value| {
+        Does::Answers(json!({
+            "model": "m-1", "message": message, "done": true, "done_reason": "stop",
+            "prompt_eval_count": 10, "eval_count": 3,
+        }))
+    };
+    let call = json!({"function": {"name": "echo", "arguments": {"x": 1}}});
+    let mock = serve([
+        answer(json!({"role": "assistant", "content": "", "tool_calls": [call]})),
+        answer(json!({"role": "assistant", "content": "So."})),
+    ]);
+    let (client, mut conversation) = (client(), conversation(&mock, Format::Ollama).unary());
+    let runs = Arc::default();
+    let report = ToolLoop::new([echo(&runs)]).run(&client, &mut conversation, "Go").unwrap().report().await;
+    assert_eq!((report.end, report.text()), (LoopEnd::Answered, "So."), "{report:?}");
+    assert_eq!((report.cost.calls, report.cost.tokens.total()), (2, 26));
+    let body = bodies(&mock).remove(1);
+    assert_eq!(body["stream"], json!(false));
+    assert_eq!(
+        body["messages"],
+        json!([
+            {"role": "user", "content": "Go"},
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_name": "echo", "content": "{\"x\":1}"},
+        ])
     );
 }
 
@@ -97,12 +132,13 @@ async fn gemini() {
         })]
     };
     let call = json!({"name": "echo", "args": {"x": 1}});
-    let turns = [answer(json!({"functionCall": call})), answer(json!({"text": "So."}))];
+    let signed = json!({"functionCall": call, "thoughtSignature": "signed"});
+    let turns = [answer(signed.clone()), answer(json!({"text": "So."}))];
     assert_eq!(
         second_request(Format::Gemini, turns).await,
         [
             json!({"role": "user", "parts": [{"text": "Go"}]}),
-            json!({"role": "model", "parts": [{"functionCall": call}]}),
+            json!({"role": "model", "parts": [signed]}),
             json!({"role": "user", "parts": [
                 {"functionResponse": {"name": "echo", "response": {"output": {"x": 1}}}},
             ]}),

@@ -14,6 +14,8 @@ pub(crate) const CAP: Duration = Duration::from_secs(60);
 pub(crate) enum Does {
     /// Answers with these events
     Streams(Vec<Value>),
+    /// Answers with this, in one piece
+    Answers(Value),
     /// Answers with this status
     Refuses(u16),
     /// Says nothing
@@ -33,8 +35,15 @@ pub(crate) fn serve(connections: impl IntoIterator<Item = Does>) -> Mock {
                     r#"{{ head = ["200 OK", "content-type: text/event-stream"] }}, {{ send = {body} }}, "close""#
                 )
             }
+            Does::Answers(body) => {
+                let body = Value::from(body.to_string().replace('$', "$$")).to_string();
+                let head = r#"["200 OK", "content-type: application/json", "connection: close"]"#;
+                format!(r#"{{ answer = {{ head = {head}, body = {body} }} }}, "close""#)
+            }
             Does::Refuses(status) => {
-                format!(r#"{{ answer = {{ head = ["{status} No"], body = "no" }} }}, "close""#)
+                format!(
+                    r#"{{ answer = {{ head = ["{status} No", "connection: close"], body = "no" }} }}, "close""#
+                )
             }
             Does::Holds => r#""await-close""#.to_owned(),
         };

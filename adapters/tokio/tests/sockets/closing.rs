@@ -107,6 +107,33 @@ fn cancelling_closes_and_says_so_at_once() {
 }
 
 #[test]
+fn another_thread_ends_a_call_that_waits() {
+    for phase in PHASES {
+        current_thread().block_on(within_cap(async {
+            let (mut stream, server, peer) = call_in(phase).await;
+            let canceller = stream.canceller();
+            let end = tokio::spawn(stream.outcome());
+            // It waits, until it is woken.
+            tokio::task::yield_now().await;
+            let other = canceller.clone();
+            std::thread::spawn(move || other.cancel()).join().expect("a thread");
+            let outcome = end.await.expect("a task");
+            match (phase, outcome.result) {
+                (Phase::Finished, Ok(completion)) => assert_eq!(completion.turn.text(), "a"),
+                (_, Err(error)) => assert_eq!(error.kind, ErrorKind::Cancelled, "{phase:?}"),
+                (phase, Ok(_)) => panic!("{phase:?}: a success"),
+            }
+            if let Some(peer) = peer {
+                assert_eq!(peer.left(), Left::Fin, "{phase:?}");
+            }
+            assert!(canceller.is_cancelled() && !server.has_another(), "{phase:?}");
+            // Once more does no harm.
+            canceller.cancel();
+        }));
+    }
+}
+
+#[test]
 fn dropping_in_connect_gives_up_the_connection() {
     // Over TLS the connection is there to be seen, though the call is still connecting.
     let mock = mock("tls = true", "", &[r#"{ read = "request" }, "await-close""#]);

@@ -27,6 +27,7 @@ mod observers;
 #[cfg(feature = "planted-faults")]
 mod planted;
 mod proxy;
+mod raw;
 mod refused;
 mod retries;
 mod reuse;

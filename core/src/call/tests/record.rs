@@ -28,6 +28,7 @@ pub(super) enum Got {
     Text(String),
     /// Another delta, in its debug form
     Other(String),
+    Bytes(Vec<u8>),
     Unknown(String, String),
     Finished(Box<Turn>),
 }
@@ -118,9 +119,18 @@ impl Record {
     pub(super) fn text(&self) -> String {
         let pieces = self.items.iter().filter_map(|(_, item)| match item {
             Got::Text(text) => Some(text.as_str()),
-            Got::Other(_) | Got::Unknown(..) | Got::Finished(_) => None,
+            Got::Other(_) | Got::Bytes(_) | Got::Unknown(..) | Got::Finished(_) => None,
         });
         pieces.collect()
+    }
+
+    /// The delivered bytes of a raw body
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        let pieces = self.items.iter().filter_map(|(_, item)| match item {
+            Got::Bytes(bytes) => Some(bytes.as_slice()),
+            Got::Other(_) | Got::Text(_) | Got::Unknown(..) | Got::Finished(_) => None,
+        });
+        pieces.collect::<Vec<_>>().concat()
     }
 
     /// When the turn was delivered as finished, each time
@@ -135,6 +145,7 @@ impl From<Item<'_>> for Got {
         match item {
             Item::Delta(Delta::Text { text, .. }) => Self::Text(text.to_owned()),
             Item::Delta(delta) => Self::Other(format!("{delta:?}")),
+            Item::Bytes(bytes) => Self::Bytes(bytes.to_owned()),
             Item::Unknown { name, data } => Self::Unknown(name.to_owned(), data.to_owned()),
             Item::Finished(turn) => Self::Finished(Box::new(turn.clone())),
         }

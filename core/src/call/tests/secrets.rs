@@ -20,6 +20,7 @@ fn play(shape: Shape) -> Play {
         .dialect(CHAT);
     let request = match shape {
         Shape::Stream => request.stream(),
+        Shape::Raw => request.raw(),
         Shape::Unary => request,
     };
     let mut play = Play::new(request.build().unwrap(), Overrides::new().max_attempts(1)).start();

@@ -84,12 +84,12 @@ impl Watch {
         })?;
         match (self.shape, self.dialect) {
             (Shape::Stream, _) => self.same_turn(&completion.turn),
-            (Shape::Unary, Some(_)) => {
+            (Shape::Unary | Shape::Raw, Some(_)) => {
                 let text = completion.turn.text();
                 let invariant = if text.starts_with('<') { Invariant::Stranger } else { Invariant::Terminal };
                 self.ensure(text == wire.text, invariant, || format!("{text:?} came of {:?}", wire.text))
             }
-            (Shape::Unary, None) => {
+            (Shape::Unary | Shape::Raw, None) => {
                 let sent = wire.said();
                 let is_so = sent.starts_with(&completion.body)
                     && (!wire.is_whole || sent.len() == completion.body.len());

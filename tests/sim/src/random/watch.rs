@@ -433,7 +433,7 @@ impl Watch {
                     "a delta that brings nothing".to_owned()
                 })
             }
-            Item::Unknown { .. } => Ok(()),
+            Item::Bytes(_) | Item::Unknown { .. } => Ok(()),
             Item::Finished(turn) => {
                 self.finished += 1;
                 let is_marked = self.truth.marked_at.is_some() || self.truth.fate == Some(Ends::WELL);

@@ -1,0 +1,275 @@
+//! A client as a tower service: HTTP requests in, HTTP responses out, with the bounds of a call.
+//!
+//! So whatever speaks HTTP through `tower` gains them without a change of its own code: other people's
+//! SDKs, and stacks of layers. A call of it is raw: the answer passes byte for byte, and is not looked at.
+
+use std::fmt::Display;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::task::{Context, Poll};
+
+use bytes::{Buf, Bytes};
+use http::header::{
+    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, HOST, HeaderName, PROXY_AUTHENTICATE, TRAILER,
+    TRANSFER_ENCODING, UPGRADE,
+};
+use http::{HeaderMap, Response, StatusCode, request};
+use http_body::{Body, Frame, SizeHint};
+use steadfast::call::{Item, Request, RequestError, Retries};
+use steadfast::config::Overrides;
+use steadfast::outcome::{CallError, Completion, ErrorKind, Outcome};
+use tower_service::Service;
+
+use crate::calling::CallStream;
+use crate::client::{Calls, Client, Network};
+
+/// A request that came to no response, or a response whose body came to no proper end
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServiceError {
+    /// The request cannot be sent
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The request's own body failed, before anything was sent
+    #[error("the body of the request failed: {0}")]
+    RequestBody(String),
+    /// The request's body is larger than what is held of one, so that it can be sent again
+    #[error("the body of the request has more than {limit} bytes; raise `max_body_bytes` to send it")]
+    RequestTooLarge {
+        /// `max_body_bytes`, as it is in force
+        limit: usize,
+    },
+    /// The call failed: a bound was reached, the connection broke, a peer broke a protocol
+    #[error(transparent)]
+    Call(#[from] CallError),
+}
+
+/// How the call of a response ended, once its body has
+///
+/// In the extensions of each response. Its clones are one.
+#[derive(Clone, Debug, Default)]
+pub struct CallOutcome(Arc<OnceLock<Outcome>>);
+
+impl CallOutcome {
+    /// The outcome; `None` while the body has not ended, and for ever where it was dropped before that
+    pub fn get(&self) -> Option<&Outcome> {
+        self.0.get()
+    }
+}
+
+/// Sends HTTP requests, each as one call
+///
+/// | what | how |
+/// |---|---|
+/// | URI | absolute, `http` or `https` |
+/// | body | held whole, for another attempt needs it; no more than `max_body_bytes` |
+/// | extensions | [`Overrides`] and [`Retries`] of a request are those of its call |
+/// | response | with the first bytes of its body; all that comes before is within the call's bounds and retries |
+/// | a status that is no success | a response like any other, its body whole, once the retries are over |
+/// | body of the response | as the provider sends it; a content coding that nobody asked for is undone |
+/// | extensions of the response | [`CallOutcome`] |
+///
+/// The call begins when the returned future is polled first, with what was in force when it was made. It
+/// is always ready. Dropping the future, or the body, closes the connection.
+///
+/// Errors: [`ServiceError`]; so are those of the body.
+impl<N: Network, B> Service<http::Request<B>> for Client<N>
+where
+    B: Body<Error: Display> + Send + 'static,
+    B::Data: Send,
+{
+    type Response = Response<ResponseBody<N>>;
+    type Error = ServiceError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, ServiceError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ServiceError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let client = self.clone();
+        let in_force = self.config().config();
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            let limit = in_force.max_body_bytes();
+            let body = whole(body, limit).await?;
+            let scope = Overrides::from(in_force);
+            respond(client.stream(call_of(&parts, body, scope)?)).await
+        })
+    }
+}
+
+/// The body of a response, as it comes
+pub struct ResponseBody<N: Network> {
+    /// What came with the head
+    first: Option<Bytes>,
+    /// Never locked: a body has one reader at a time, and this says so to the compiler
+    stream: Option<Mutex<CallStream<Calls<N>>>>,
+    outcome: CallOutcome,
+}
+
+impl<N: Network> Body for ResponseBody<N> {
+    type Data = Bytes;
+    type Error = ServiceError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ServiceError>>> {
+        let Self { first, stream, outcome } = self.get_mut();
+        if let Some(bytes) = first.take() {
+            return Poll::Ready(Some(Ok(Frame::data(bytes))));
+        }
+        let Some(reading) = stream else { return Poll::Ready(None) };
+        let reading = reading.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match std::task::ready!(next_bytes(reading, cx)) {
+            Next::Bytes(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+            Next::Over(over) => {
+                *stream = None;
+                let error = over.result.as_ref().err().cloned();
+                _ = outcome.0.set(*over);
+                Poll::Ready(error.map(|error| Err(error.into())))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.first.is_none() && self.stream.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match (&self.first, &self.stream) {
+            (first, None) => SizeHint::with_exact(first.as_ref().map_or(0, Bytes::len) as u64),
+            (_, Some(_)) => SizeHint::default(),
+        }
+    }
+}
+
+impl<N: Network> Unpin for ResponseBody<N> {}
+
+impl<N: Network> std::fmt::Debug for ResponseBody<N> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ResponseBody").field("is_over", &self.is_end_stream()).finish_non_exhaustive()
+    }
+}
+
+/// What comes next of a raw call
+enum Next {
+    Bytes(Bytes),
+    Over(Box<Outcome>),
+}
+
+fn next_bytes<N: Network>(stream: &mut CallStream<Calls<N>>, cx: &mut Context<'_>) -> Poll<Next> {
+    loop {
+        let taken = stream.poll_with(cx, &mut |item: Item<'_>| match item {
+            Item::Bytes(bytes) => Some(Bytes::copy_from_slice(bytes)),
+            Item::Delta(_) | Item::Unknown { .. } | Item::Finished(_) => None,
+        });
+        match std::task::ready!(taken) {
+            Some(Some(bytes)) => return Poll::Ready(Next::Bytes(bytes)),
+            Some(None) => {}
+            None => {
+                let outcome =
+                    stream.take_ended().expect("a call that is over has an outcome, asked for once");
+                return Poll::Ready(Next::Over(Box::new(outcome)));
+            }
+        }
+    }
+}
+
+async fn respond<N: Network>(
+    mut stream: CallStream<Calls<N>>,
+) -> Result<Response<ResponseBody<N>>, ServiceError> {
+    let outcome = CallOutcome::default();
+    let (status, headers, first, rest) = match poll_fn(|cx| next_bytes(&mut stream, cx)).await {
+        Next::Bytes(bytes) => {
+            let (status, headers) = stream.response().expect("a body has a head");
+            (status, headers.clone(), Some(bytes), Some(Mutex::new(stream)))
+        }
+        Next::Over(over) => {
+            let (status, headers, body) = ended(&over)?;
+            _ = outcome.0.set(*over);
+            (status, headers, (!body.is_empty()).then_some(body), None)
+        }
+    };
+    let body = ResponseBody { first, stream: rest, outcome: outcome.clone() };
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = passed_on(headers);
+    response.extensions_mut().insert(outcome);
+    Ok(response)
+}
+
+/// The response of a call that is over before any byte of a body was handed out
+fn ended(outcome: &Outcome) -> Result<(StatusCode, HeaderMap, Bytes), CallError> {
+    match &outcome.result {
+        Ok(Completion { status, headers, body, .. }) => Ok((*status, headers.clone(), body.clone())),
+        Err(CallError { kind: ErrorKind::Status(error), .. }) => {
+            Ok((error.status, error.headers.clone(), error.body.clone()))
+        }
+        Err(error) => Err(error.clone()),
+    }
+}
+
+/// Header fields that speak of one connection or of its framing (RFC 9110 7.6.1), which ends here
+fn is_hop_by_hop(name: &HeaderName) -> bool {
+    [CONNECTION, TRANSFER_ENCODING, TRAILER, UPGRADE, PROXY_AUTHENTICATE].contains(name)
+        || ["keep-alive", "proxy-connection"].contains(&name.as_str())
+}
+
+/// The header fields of a response whose body is as it was before its codings
+fn passed_on(mut headers: HeaderMap) -> HeaderMap {
+    if headers.remove(CONTENT_ENCODING).is_some() {
+        headers.remove(CONTENT_LENGTH);
+    }
+    let dropped: Vec<HeaderName> = headers.keys().filter(|name| is_hop_by_hop(name)).cloned().collect();
+    for name in dropped {
+        headers.remove(name);
+    }
+    headers
+}
+
+fn call_of(parts: &request::Parts, body: Bytes, in_force: Overrides) -> Result<Request, RequestError> {
+    let mut request = Request::builder(parts.method.clone(), &parts.uri.to_string());
+    for name in parts.headers.keys() {
+        if is_hop_by_hop(name) || [HOST, CONTENT_LENGTH].contains(name) {
+            continue;
+        }
+        // Lines of one name are one list (RFC 9110 5.3).
+        let values = parts.headers.get_all(name).iter().map(|value| value.to_str());
+        let values: Result<Vec<&str>, _> = values.collect();
+        let values = values.map_err(|_| RequestError::HeaderValue { name: name.to_string() })?;
+        request = request.header(name.as_str(), &values.join(", "));
+    }
+    let request = request.body(body).overrides(in_force);
+    let request = match parts.extensions.get::<Overrides>() {
+        Some(overrides) => request.overrides(*overrides),
+        None => request,
+    };
+    let request = match parts.extensions.get::<Retries>() {
+        Some(retries) => request.retries(*retries),
+        None => request,
+    };
+    request.raw().build()
+}
+
+/// The whole body of a request
+async fn whole<B: Body<Error: Display>>(body: B, limit: usize) -> Result<Bytes, ServiceError> {
+    let mut body = pin!(body);
+    let mut held = Vec::new();
+    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+        let frame = frame.map_err(|error| ServiceError::RequestBody(error.to_string()))?;
+        // Trailers of a request are for nobody.
+        let Ok(mut data) = frame.into_data() else { continue };
+        if data.remaining() > limit - held.len() {
+            return Err(ServiceError::RequestTooLarge { limit });
+        }
+        while data.has_remaining() {
+            let part = data.chunk().len();
+            held.extend_from_slice(data.chunk());
+            data.advance(part);
+        }
+    }
+    Ok(held.into())
+}
