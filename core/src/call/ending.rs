@@ -14,7 +14,7 @@ use super::{Call, Inner, Pause};
 use crate::content::ContentError;
 use crate::dialect::finish::{self, Ending as TurnEnding};
 use crate::dialect::provider_error;
-use crate::http1::{ResponseHead, Tail, TailState};
+use crate::http1::{ResponseHead, Tail, TailState, keep_alive_timeout};
 use crate::machine::{FailureKind, IoFailure, ProxyRefusal, Stage};
 use crate::outcome::ProviderError;
 use crate::outcome::{
@@ -271,14 +271,15 @@ impl Call {
                 let is_leaked =
                     planted!(LeakOnCancelInConnect) && reason == Reason::Cancelled && !attempt.is_connected();
                 let Attempt { id, head, head_at, record, http, body_left, reusable, .. } = *attempt;
+                let keep_for = head.as_ref().and_then(|head| keep_alive_timeout(&head.headers));
                 let mode = match (reason, http) {
                     _ if !is_whole => CloseMode::Abort,
-                    _ if reusable => CloseMode::Keep,
+                    _ if reusable => kept(keep_for),
                     (Reason::Sentinel, _) if planted!(KeptUnfinished) => CloseMode::Keep,
                     // The call ends before its message.
                     (Reason::Sentinel | Reason::EndOfBody, Transport::Http1(http)) => {
                         let until = self.now.after(self.config.after_sentinel());
-                        let tail = Tail::new(http, body_left, until);
+                        let tail = Tail::new(http, body_left, until, keep_for);
                         tail.map_or(CloseMode::Abort, |tail| CloseMode::Finish(Box::new(tail)))
                     }
                     _ => CloseMode::Abort,
@@ -382,11 +383,16 @@ impl Call {
     }
 }
 
+/// What becomes of a connection whose message has ended
+fn kept(keep_for: Option<Duration>) -> CloseMode {
+    keep_for.map_or(CloseMode::Keep, CloseMode::KeepFor)
+}
+
 /// What becomes of a connection whose message goes on with these bytes
 pub(super) fn settle(mut tail: Box<Tail>, bytes: &[u8]) -> CloseMode {
     match tail.receive(bytes) {
         TailState::Open => CloseMode::Finish(tail),
-        TailState::Ended => CloseMode::Keep,
+        TailState::Ended => kept(tail.keep_for()),
         TailState::Broken => CloseMode::Abort,
     }
 }

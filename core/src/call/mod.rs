@@ -232,7 +232,7 @@ impl Call {
                         settle(tail, rest)
                     }
                     CloseMode::Finish(tail) => settle(tail, &[]),
-                    mode @ (CloseMode::Abort | CloseMode::Keep) => mode,
+                    mode @ (CloseMode::Abort | CloseMode::Keep | CloseMode::KeepFor(_)) => mode,
                 };
                 return Ok(Step::Do(Command::Close(id, mode)));
             }
