@@ -176,9 +176,8 @@ impl Call {
     pub(super) fn head_arrived(&mut self, mut head: ResponseHead) {
         self.request.credentials.blank_headers(&mut head.headers);
         let (now, shape, dialect) = (self.now, self.request.shape, self.request.dialect);
-        let whole = self.request.head.len() + self.request.body.len();
         let Inner::Attempting(attempt) = &mut self.inner else { return };
-        if attempt.sent < whole && matches!(attempt.http, Transport::Http1(_)) {
+        if !attempt.upload.is_whole(&self.request.body) && matches!(attempt.http, Transport::Http1(_)) {
             self.timeline.note(Note::ResponseBeforeRequestEnd);
         }
         let (number, status) = (attempt.record.number, head.status.as_u16());
@@ -469,11 +468,8 @@ impl Call {
             self.timeline.note(Note::PayloadSkipped);
         }
         match (stream.progress(), stream.marked_at) {
-            (Progress::Ended, marked_at) => {
+            (Progress::Ended, _) => {
                 let reason = if stream.is_whole() { Reason::EndOfBody } else { Reason::Sentinel };
-                if marked_at.is_none() {
-                    self.observers.tell(now, Observation::Terminal { attempt: number, reason });
-                }
                 if !self.end_pieces() {
                     self.complete(reason);
                 }

@@ -138,6 +138,12 @@ faults! {
     BodyNearCap "body-near-its-cap",
     /// The same of an answer that is put together from a stream
     TurnNearCap "turn-near-its-cap",
+    /// A body that is read as it goes out
+    StreamedBody "streamed-body",
+    /// A body that cannot be read on
+    BodyFails "body-fails",
+    /// A body that has nothing yet
+    BodyWaits "body-waits",
     /// A connection used again
     Reused "reused-connection",
 }
