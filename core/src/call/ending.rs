@@ -10,11 +10,11 @@ use super::credentials::Credentials;
 use super::event::{AttemptId, CloseMode};
 use super::observer::Observation;
 use super::request::Retries;
-use super::{Call, Inner, Pause};
+use super::{Call, Inner, Pause, kept};
 use crate::content::ContentError;
 use crate::dialect::finish::{self, Ending as TurnEnding};
 use crate::dialect::provider_error;
-use crate::http1::{ResponseHead, Tail};
+use crate::http1::{ResponseHead, Tail, keep_alive_timeout};
 use crate::machine::{FailureKind, IoFailure, ProxyRefusal, Stage};
 use crate::outcome::ProviderError;
 use crate::outcome::{
@@ -275,14 +275,15 @@ impl Call {
                 let is_leaked =
                     planted!(LeakOnCancelInConnect) && reason == Reason::Cancelled && !attempt.is_connected();
                 let Attempt { id, head, head_at, record, http, body_left, reusable, .. } = *attempt;
+                let keep_for = head.as_ref().and_then(|head| keep_alive_timeout(&head.headers));
                 let mode = match (reason, http) {
                     _ if !is_whole => CloseMode::Abort,
-                    _ if reusable => CloseMode::Keep,
+                    _ if reusable => kept(keep_for),
                     (Reason::Sentinel, _) if planted!(KeptUnfinished) => CloseMode::Keep,
                     // The call ends before its message.
                     (Reason::Sentinel | Reason::EndOfBody, Transport::Http1(http)) => {
                         let until = self.now.after(self.config.after_sentinel());
-                        let tail = Tail::new(http, body_left, until);
+                        let tail = Tail::new(http, body_left, until, keep_for);
                         tail.map_or(CloseMode::Abort, |tail| CloseMode::Finish(Box::new(tail)))
                     }
                     _ => CloseMode::Abort,

@@ -1,6 +1,7 @@
 //! What the call machine is told, asks for, and delivers.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +65,8 @@ pub enum CloseMode {
     Abort,
     /// Its exchange ended properly, so another request may follow on it
     Keep,
+    /// The same, and the server said by `Keep-Alive` for how long it keeps it
+    KeepFor(Duration),
     /// The call is over, but not yet the message: once that has ended, another request may follow
     ///
     /// A driver without a pool may drop it.

@@ -228,7 +228,7 @@ impl Call {
                         settle(tail, rest)
                     }
                     CloseMode::Finish(tail) => settle(tail, &[]),
-                    mode @ (CloseMode::Abort | CloseMode::Keep) => mode,
+                    mode @ (CloseMode::Abort | CloseMode::Keep | CloseMode::KeepFor(_)) => mode,
                 };
                 return Ok(Step::Do(Command::Close(id, mode)));
             }
@@ -573,11 +573,16 @@ impl Machine for Call {
     }
 }
 
+/// What becomes of a connection whose message has ended
+fn kept(keep_for: Option<Duration>) -> CloseMode {
+    keep_for.map_or(CloseMode::Keep, CloseMode::KeepFor)
+}
+
 /// What becomes of a connection whose message goes on with these bytes
 fn settle(mut tail: Box<http1::Tail>, bytes: &[u8]) -> CloseMode {
     match tail.receive(bytes) {
         TailState::Open => CloseMode::Finish(tail),
-        TailState::Ended => CloseMode::Keep,
+        TailState::Ended => kept(tail.keep_for()),
         TailState::Broken => CloseMode::Abort,
     }
 }

@@ -8,6 +8,7 @@
 //! | `chunked.rs` | the chunked transfer coding |
 //! | `section.rs` | heads and trailer sections that arrive in pieces |
 //! | `tail.rs` | [`Tail`]: the end of a response whose call is over |
+//! | `keep_alive.rs` | [`keep_alive_timeout()`]: how long a server means to keep a connection |
 //! | `error.rs` | [`Http1Error`]: what a peer can break |
 //!
 //! Where RFC 9112 leaves a choice, this client takes:
@@ -32,6 +33,7 @@
 mod chunked;
 mod error;
 mod head;
+mod keep_alive;
 mod request;
 mod response;
 mod section;
@@ -42,6 +44,7 @@ mod tests;
 pub use chunked::MAX_CHUNK_LINE_BYTES;
 pub use error::{Http1Error, Incomplete};
 pub use head::ResponseHead;
+pub use keep_alive::keep_alive_timeout;
 pub use request::{RequestError, RequestHead};
 pub use response::{End, Limits, MAX_INTERIM_RESPONSES, Part, ResponseDecoder};
 pub use section::{FieldLine, MAX_FIELDS, MAX_TRAILER_BYTES};

@@ -1,5 +1,7 @@
 //! The end of a response whose call is over.
 
+use std::time::Duration;
+
 use super::response::{Part, ResponseDecoder};
 use crate::time::Instant;
 
@@ -20,6 +22,7 @@ pub struct Tail {
     /// Bytes that may still be dropped
     room: usize,
     until: Option<Instant>,
+    keep_for: Option<Duration>,
 }
 
 /// Where a [`Tail`] is
@@ -34,17 +37,28 @@ pub enum TailState {
 }
 
 impl Tail {
-    /// The rest of the response that `decoder` reads, and until when it may come
+    /// The rest of the response that `decoder` reads, until when it may come, and for how long the server
+    /// keeps the connection then, if it said so
     ///
     /// `body_left` bytes of the body that the decoder has told of are at the front of what comes
     /// next. `None` where the connection cannot carry another request, whatever comes.
-    pub(crate) fn new(decoder: ResponseDecoder, body_left: usize, until: Option<Instant>) -> Option<Self> {
-        decoder.can_be_reused().then_some(Self { decoder, body_left, room: MAX_TAIL_BYTES, until })
+    pub(crate) fn new(
+        decoder: ResponseDecoder,
+        body_left: usize,
+        until: Option<Instant>,
+        keep_for: Option<Duration>,
+    ) -> Option<Self> {
+        decoder.can_be_reused().then_some(Self { decoder, body_left, room: MAX_TAIL_BYTES, until, keep_for })
     }
 
     /// Until when the message may end; `None` where that is not bounded
     pub fn until(&self) -> Option<Instant> {
         self.until
+    }
+
+    /// For how long the server keeps the connection behind the message, where it said so
+    pub fn keep_for(&self) -> Option<Duration> {
+        self.keep_for
     }
 
     /// Takes in what came; nothing is kept of it

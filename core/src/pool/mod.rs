@@ -27,10 +27,14 @@ mod settings;
 mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use crate::time::Instant;
 
 pub use settings::{Settings, Statistics};
+
+/// So long before the server would close an idle connection it is closed here, where the server said when
+pub const CLOSE_BEFORE: Duration = Duration::from_secs(1);
 
 /// Names one connection of a pool; never used twice
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -119,6 +123,8 @@ pub struct Pool<K> {
 struct Connection<K> {
     key: K,
     state: State,
+    /// How long the server keeps it when it is idle, where it said so
+    kept_for: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -192,6 +198,16 @@ impl<K: Clone + Eq> Pool<K> {
     #[must_use]
     pub fn keep(&mut self, now: Instant, id: ConnectionId) -> bool {
         self.rest(now, id, |state| matches!(state, State::HandedOut))
+    }
+
+    /// The server of a connection that was handed out said for how long it keeps it when it is idle
+    ///
+    /// It is closed here [`CLOSE_BEFORE`] that, if the pool's own bound is not shorter: a request must not
+    /// meet the server's close on its way. Without effect for one that is not handed out.
+    pub fn kept_for(&mut self, id: ConnectionId, kept_for: Option<Duration>) {
+        if let Some(connection @ Connection { state: State::HandedOut, .. }) = self.connections.get_mut(&id) {
+            connection.kept_for = kept_for;
+        }
     }
 
     /// A connection that was handed out is done with, but its message has yet to end
@@ -312,7 +328,7 @@ impl<K: Clone + Eq> Pool<K> {
         self.last_id += 1;
         let id = ConnectionId(self.last_id);
         let key = origin.key.clone();
-        self.connections.insert(id, Connection { key, state: State::HandedOut });
+        self.connections.insert(id, Connection { key, state: State::HandedOut, kept_for: None });
         self.statistics.opened += 1;
         Some(Lease::Open(id))
     }
@@ -369,7 +385,11 @@ impl<K: Clone + Eq> Pool<K> {
     fn deadlines(&self) -> impl Iterator<Item = (ConnectionId, Instant)> + '_ {
         self.connections.iter().filter_map(|(id, connection)| match connection.state {
             State::HandedOut => None,
-            State::Idle { since } => since.after(self.settings.idle_timeout).map(|at| (*id, at)),
+            State::Idle { since } => {
+                let kept_for = connection.kept_for.map(|kept_for| kept_for.saturating_sub(CLOSE_BEFORE));
+                let bounds = [self.settings.idle_timeout.limit(), kept_for];
+                bounds.into_iter().flatten().min().map(|bound| (*id, since + bound))
+            }
             State::Finishing { until } => until.map(|at| (*id, at)),
         })
     }

@@ -8,7 +8,8 @@ use crate::time::Bound;
 /// What a pool may do
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How long a connection may be idle before it is closed (rule POOL-2)
+    /// How long a connection may be idle before it is closed (rule POOL-2), if its server did not say that
+    /// it closes it sooner: see [`Pool::kept_for`](super::Pool::kept_for)
     pub idle_timeout: Bound,
     /// The most idle connections for one origin; the one idle longest is closed when there are more
     pub max_idle: usize,

@@ -2,6 +2,7 @@
 
 use http::{HeaderMap, StatusCode};
 
+use super::known::{Known, known};
 use crate::machine::{FailureKind, ProxyRefusal};
 use crate::outcome::ProviderError;
 
@@ -61,8 +62,7 @@ pub fn proxy_class(kind: FailureKind) -> Class {
 /// For an error inside a 200 this is all there is. For an error status only [`Class::Quota`] counts:
 /// it overrules the status, which is the better source for everything else.
 pub fn error_class(error: &ProviderError) -> Class {
-    let is_quota = |word: &str| QUOTA.iter().any(|quota| is_same_word(quota, word));
-    if words(error).any(is_quota) {
+    if words(error).filter_map(known).any(|known| *known == Known::Quota) {
         return Class::Quota;
     }
     match error_status(error).map(StatusCode::from_u16) {
@@ -76,8 +76,11 @@ pub fn error_class(error: &ProviderError) -> Class {
 /// The error's own if it gives one, then what its code stands for, then its type. `None` where all
 /// of them are unknown.
 pub fn error_status(error: &ProviderError) -> Option<u16> {
-    let known = |word: &str| STATUS.iter().find(|(known, _)| is_same_word(known, word));
-    error.status.or_else(|| words(error).find_map(known).map(|(_, status)| *status))
+    let status = |word| match known(word)? {
+        Known::Status(status) => Some(*status),
+        Known::Quota => None,
+    };
+    error.status.or_else(|| words(error).find_map(status))
 }
 
 /// What `x-should-retry` says, where it says `true` or `false` in any case of letters
@@ -91,120 +94,9 @@ pub fn x_should_retry(headers: &HeaderMap) -> Option<bool> {
     })
 }
 
-/// Words for an account without money or without a plan that covers the request
-///
-/// Limits that come back by waiting are not among them: Gemini's `RESOURCE_EXHAUSTED` is also its
-/// limit per minute.
-const QUOTA: &[&str] = &[
-    // OpenAI, Azure
-    "insufficient_quota",
-    "billing_hard_limit_reached",
-    "billing_not_active",
-    "usage_limit_reached",
-    "usage_not_included",
-    // Anthropic
-    "billing_error",
-    // Moonshot
-    "exceeded_current_quota_error",
-    // OpenRouter, Vercel, DeepSeek and others with prepaid credit
-    "insufficient_balance",
-    "insufficient_credits",
-    "insufficient_funds",
-    "payment_required",
-    "payment_required_error",
-    // Alibaba
-    "Arrearage",
-];
-
-/// Words for an error, and the HTTP status that each stands for
-const STATUS: &[(&str, u16)] = &[
-    // HTTP's own phrases, which vLLM and proxies give as a type
-    ("Bad Request", 400),
-    ("Unauthorized", 401),
-    ("Forbidden", 403),
-    ("Not Found", 404), // also Gemini's NOT_FOUND
-    ("Request Timeout", 408),
-    ("Too Many Requests", 429),
-    ("Internal Server Error", 500),
-    ("Bad Gateway", 502),
-    ("Service Unavailable", 503),
-    ("Gateway Timeout", 504),
-    // OpenAI, Azure and the servers compatible with them
-    ("invalid_request_error", 400),
-    ("invalid_prompt", 400),
-    ("context_length_exceeded", 400),
-    ("content_filter", 400),
-    ("content_policy_violation", 400),
-    ("string_above_max_length", 400),
-    ("authentication_error", 401),
-    ("invalid_api_key", 401),
-    ("permission_error", 403),
-    ("model_not_found", 404),
-    ("not_found_error", 404),
-    ("rate_limit_error", 429),
-    ("rate_limit_exceeded", 429),
-    ("RateLimitReached", 429),
-    ("internal_error", 500),
-    ("server_error", 500),
-    ("service_unavailable_error", 503),
-    ("server_is_overloaded", 503),
-    ("engine_overloaded", 503),
-    ("overloaded", 503),
-    ("slow_down", 503),
-    ("vector_store_timeout", 504),
-    // Anthropic: docs.anthropic.com, "Errors"
-    ("request_too_large", 413),
-    ("api_error", 500),
-    ("timeout_error", 504),
-    ("overloaded_error", 529),
-    // Gemini: google.rpc.Code
-    ("INVALID_ARGUMENT", 400),
-    ("FAILED_PRECONDITION", 400),
-    ("OUT_OF_RANGE", 400),
-    ("UNAUTHENTICATED", 401),
-    ("PERMISSION_DENIED", 403),
-    ("ABORTED", 409),
-    ("ALREADY_EXISTS", 409),
-    ("RESOURCE_EXHAUSTED", 429),
-    ("CANCELLED", 499),
-    ("DATA_LOSS", 500),
-    ("INTERNAL", 500),
-    ("UNIMPLEMENTED", 501),
-    ("UNAVAILABLE", 503),
-    ("DEADLINE_EXCEEDED", 504),
-    // OpenRouter
-    ("provider_unavailable", 502),
-    ("provider_overloaded", 503),
-    // vLLM, whose InternalServerError is the phrase above
-    ("BadRequestError", 400),
-    // Moonshot
-    ("rate_limit_reached_error", 429),
-    ("engine_overloaded_error", 429),
-    // Cerebras
-    ("too_many_requests_error", 429),
-    ("queue_exceeded", 429),
-    // Bedrock: ResponseStream
-    ("ValidationException", 400),
-    ("ModelTimeoutException", 408),
-    ("ModelStreamErrorException", 424),
-    ("ThrottlingException", 429),
-    ("InternalServerException", 500),
-    ("ServiceUnavailableException", 503),
-];
-
 /// The words that name an error, the finer first
 fn words(error: &ProviderError) -> impl Iterator<Item = &str> {
     [error.code.as_deref(), error.kind.as_deref()].into_iter().flatten()
-}
-
-/// Whether two words differ in case and separators alone, as `RateLimitReached` and
-/// `rate_limit_reached` do
-fn is_same_word(a: &str, b: &str) -> bool {
-    letters(a).eq(letters(b))
-}
-
-fn letters(word: &str) -> impl Iterator<Item = u8> {
-    word.bytes().filter(u8::is_ascii_alphanumeric).map(|byte| byte.to_ascii_lowercase())
 }
 
 #[cfg(test)]
@@ -291,20 +183,6 @@ mod tests {
             let error = ProviderError { status: Some(status), ..error("server_error", "") };
             assert_eq!((error_status(&error), error_class(&error)), (Some(status), class));
         }
-    }
-
-    #[test]
-    fn no_word_stands_in_the_tables_twice() {
-        let mut words: Vec<Vec<u8>> = STATUS
-            .iter()
-            .map(|(word, _)| *word)
-            .chain(QUOTA.iter().copied())
-            .map(|w| letters(w).collect())
-            .collect();
-        let count = words.len();
-        words.sort_unstable();
-        words.dedup();
-        assert_eq!(words.len(), count);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! | file | what it decides |
 //! |---|---|
 //! | [`class`] | whether an answer may be tried again: by status, by the provider's word, by header |
+//! | [`known`](mod@known) | the words by which providers name their errors, and what each stands for |
 //! | [`retry_after`] | how long the server asks us to wait |
 //! | [`http_date`] | the dates in which it may say so |
 //! | [`rate_limits`] | what else it says of its limits |
@@ -14,6 +15,7 @@ pub mod backoff;
 pub mod budget;
 pub mod class;
 pub mod http_date;
+pub mod known;
 pub mod rate_limits;
 pub mod retry_after;
 pub mod rfc3339;

@@ -145,7 +145,7 @@ impl Serialize for StepLine<'_, '_> {
                 out.serialize_entry("link", id)?;
                 let mode = match mode {
                     CloseMode::Abort => "abort",
-                    CloseMode::Keep => "keep",
+                    CloseMode::Keep | CloseMode::KeepFor(_) => "keep",
                     CloseMode::Finish(_) => "finish",
                 };
                 out.serialize_entry("mode", mode)?;

@@ -107,7 +107,7 @@ fn take_steps(
                 link.number(),
                 match mode {
                     CloseMode::Abort => Mode::Abort,
-                    CloseMode::Keep => Mode::Keep,
+                    CloseMode::Keep | CloseMode::KeepFor(_) => Mode::Keep,
                     CloseMode::Finish(_) => Mode::Finish,
                 },
             ),

@@ -8,6 +8,7 @@
 //! | `proxies` | through other people's proxies, and through one that stalls |
 //! | `redirects` | not followed, whatever they point to |
 //! | `budget` | a retry budget that the calls of a client share |
+//! | `keep_alive` | for how long a server keeps a connection |
 //! | `tls` | certificates that are not accepted, ours and theirs |
 //! | `unix` | over Unix sockets |
 
@@ -16,6 +17,7 @@
 mod budget;
 mod certificates;
 mod clients;
+mod keep_alive;
 mod proxies;
 mod redirects;
 mod server;

@@ -1,6 +1,7 @@
 //! A call of a client, as the driver's loop wants it.
 
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use steadfast::call::{AttemptId, Call, CloseMode, Command, Fact, Origin};
 use steadfast::http1::Tail;
@@ -34,9 +35,14 @@ impl<N: Network> Calls<N> {
     }
 
     /// Leaves a connection to a later call
-    fn put(&self, id: AttemptId, tail: Option<Box<Tail>>) -> Action<Call, Leased<N>> {
+    fn put(
+        &self,
+        id: AttemptId,
+        tail: Option<Box<Tail>>,
+        keep_for: Option<Duration>,
+    ) -> Action<Call, Leased<N>> {
         let connections = self.connections.clone();
-        Action::Release(id, Box::new(move |connection| connections.put(connection, tail)))
+        Action::Release(id, Box::new(move |connection| connections.put(connection, tail, keep_for)))
     }
 }
 
@@ -80,8 +86,12 @@ impl<N: Network> Runtime<Call> for Calls<N> {
                 Some(_) | None => Action::Nothing,
             },
             Command::Close(id, CloseMode::Abort) => Action::Close(id),
-            Command::Close(id, CloseMode::Keep) => self.put(id, None),
-            Command::Close(id, CloseMode::Finish(tail)) => self.put(id, Some(tail)),
+            Command::Close(id, CloseMode::Keep) => self.put(id, None, None),
+            Command::Close(id, CloseMode::KeepFor(keep_for)) => self.put(id, None, Some(keep_for)),
+            Command::Close(id, CloseMode::Finish(tail)) => {
+                let keep_for = tail.keep_for();
+                self.put(id, Some(tail), keep_for)
+            }
         }
     }
 }

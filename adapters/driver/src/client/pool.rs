@@ -9,6 +9,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use steadfast::call::Origin;
 use steadfast::http1::Tail;
@@ -138,13 +139,20 @@ impl<N: Network> Connections<N> {
         }
     }
 
-    /// Takes back a connection whose exchange is over, with what its message still owes
-    pub(crate) fn put(&self, connection: Connection<Leased<N>>, tail: Option<Box<Tail>>) {
+    /// Takes back a connection whose exchange is over, with what its message still owes, and for how
+    /// long the server keeps it, where it said so
+    pub(crate) fn put(
+        &self,
+        connection: Connection<Leased<N>>,
+        tail: Option<Box<Tail>>,
+        keep_for: Option<Duration>,
+    ) {
         let resting = Resting::new(connection, tail);
         if N::reactor().is_none() {
             return resting.close();
         }
         let is_to_be_watched = self.0.with(|state, now| {
+            state.pool.kept_for(id_of(&resting), keep_for);
             state.put(now, resting);
             !state.resting.is_empty() && !std::mem::replace(&mut state.is_watched, true)
         });

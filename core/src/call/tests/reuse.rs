@@ -191,6 +191,18 @@ fn what_comes_with_the_sentinel_decides_about_the_connection() {
 }
 
 #[test]
+fn the_pool_hears_for_how_long_the_server_keeps_a_connection() {
+    let head = STREAM_HEAD.replacen("\r\n", "\r\nkeep-alive: timeout=5, max=100\r\n", 1);
+    assert_eq!(*closed(&ended_with(&head, LAST_CHUNK)), CloseMode::KeepFor(ms(5_000)));
+    let play = ended_with(&head, "");
+    let CloseMode::Finish(tail) = closed(&play) else { panic!("{:?}", closed(&play)) };
+    assert_eq!(tail.keep_for(), Some(ms(5_000)));
+    let mut unary = Play::unary(Overrides::new()).start();
+    unary.request().receive(wire::response("200 OK", &["Keep-Alive: timeout=7"], "{}"));
+    assert_eq!(*closed(&unary), CloseMode::KeepFor(ms(7_000)));
+}
+
+#[test]
 fn a_tail_takes_what_is_left_of_the_message_and_no_more() {
     let length = (CHAT.text("Hi") + &CHAT.terminal() + "data: [DONE]\n\n").len();
     let head = |more: usize| {

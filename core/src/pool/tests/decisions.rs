@@ -1,6 +1,7 @@
 //! What is decided when.
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use crate::pool::{Checkout, ConnectionId, Decision, Lease, Pool, Settings, Statistics, Ticket, Want};
 use crate::time::{Bound, Instant};
@@ -92,6 +93,39 @@ fn an_idle_connection_is_closed_at_its_bound() {
     assert_eq!(pool.checkout(at(100), &B, Want::Any), reused(id));
     assert!(pool.keep(at(101), id));
     assert_eq!(pool.deadline(), Some(at(161)));
+}
+
+/// `Keep-Alive: timeout=5` says when the server closes it, and a request must not meet that on its way
+#[test]
+fn what_the_server_keeps_for_less_is_closed_before() {
+    let mut pool = pool();
+    let secs = |seconds| Some(Duration::from_secs(seconds));
+    let id = open(&mut pool, A);
+    pool.kept_for(id, secs(5));
+    assert!(pool.keep(at(10), id));
+    assert_eq!(pool.deadline(), Some(at(14)));
+    assert_eq!(pool.checkout(at(13), &A, Want::Any), reused(id));
+    // The next response says nothing, and then so long that the pool's own bound is shorter.
+    for says in [None, secs(600)] {
+        pool.kept_for(id, says);
+        assert!(pool.keep(at(20), id));
+        assert_eq!(pool.deadline(), Some(at(80)));
+        // It is too late for one that is idle.
+        pool.kept_for(id, secs(5));
+        assert_eq!(pool.deadline(), Some(at(80)));
+        assert_eq!(pool.checkout(at(21), &A, Want::Any), reused(id));
+    }
+    // So soon that it is of no use.
+    pool.kept_for(id, secs(1));
+    assert!(pool.keep(at(30), id));
+    assert!(matches!(pool.checkout(at(30), &A, Want::Any), Checkout::Now(Lease::Open(_))));
+    assert_eq!(decisions(&mut pool), [Decision::Close(id)]);
+    // Without a bound of the pool's, the server's holds; a message that has yet to end keeps it.
+    let mut unbounded = Pool::new(Settings { idle_timeout: Bound::Unbounded, ..Settings::default() });
+    let id = open(&mut unbounded, A);
+    unbounded.kept_for(id, secs(5));
+    assert!(unbounded.finish(id, None) && unbounded.ended(at(50), id));
+    assert_eq!(unbounded.deadline(), Some(at(54)));
 }
 
 #[test]

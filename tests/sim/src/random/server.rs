@@ -273,7 +273,7 @@ impl Server {
         let Some(begun_at) = link.begun_at else { return true };
         let (from, upto) = match mode {
             CloseMode::Abort => return true,
-            CloseMode::Keep => (now, fed),
+            CloseMode::Keep | CloseMode::KeepFor(_) => (now, fed),
             CloseMode::Finish(tail) => {
                 coverage.fault(Fault::LateEnd);
                 match self.finish(now, begun_at, *tail, fed) {

@@ -305,9 +305,14 @@ impl Watch {
         let at_end = Some(truth.fed) == wire.body_end;
         match mode {
             CloseMode::Abort => {}
-            CloseMode::Keep => self.ensure(may_live_on && at_end, Invariant::Stranger, || {
-                format!("{id:?} is kept after {} bytes, its message ends at {:?}", truth.fed, wire.body_end)
-            })?,
+            CloseMode::Keep | CloseMode::KeepFor(_) => {
+                self.ensure(may_live_on && at_end, Invariant::Stranger, || {
+                    format!(
+                        "{id:?} is kept after {} bytes, its message ends at {:?}",
+                        truth.fed, wire.body_end
+                    )
+                })?
+            }
             CloseMode::Finish(_) => self.ensure(may_live_on, Invariant::Stranger, || {
                 format!("{id:?} is to be used again, though it is broken: {truth:?}")
             })?,
