@@ -170,9 +170,8 @@ impl Call {
     pub(super) fn head_arrived(&mut self, mut head: ResponseHead) {
         self.request.credentials.blank_headers(&mut head.headers);
         let (now, shape, dialect) = (self.now, self.request.shape, self.request.dialect);
-        let whole = self.request.head.len() + self.request.body.len();
         let Inner::Attempting(attempt) = &mut self.inner else { return };
-        if attempt.sent < whole && matches!(attempt.http, Transport::Http1(_)) {
+        if !attempt.upload.is_whole(&self.request.body) && matches!(attempt.http, Transport::Http1(_)) {
             self.timeline.note(Note::ResponseBeforeRequestEnd);
         }
         let (number, status) = (attempt.record.number, head.status.as_u16());

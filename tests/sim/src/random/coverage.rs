@@ -126,6 +126,12 @@ faults! {
     Facts "facts",
     /// A call that begins while another one is under way
     Together "calls-at-once",
+    /// A body that is read as it goes out
+    StreamedBody "streamed-body",
+    /// A body that cannot be read on
+    BodyFails "body-fails",
+    /// A body that has nothing yet
+    BodyWaits "body-waits",
     /// A connection used again
     Reused "reused-connection",
 }

@@ -11,7 +11,7 @@ use steadfast::time::Bound;
 use super::choices::Choices;
 use super::plan::{
     CallPlan, Cancel, Client, Connect, ContentType, Cut, End, Exchange, Framing, Head, Piece, Plan, Problem,
-    RetryAfter,
+    RetryAfter, Streamed,
 };
 
 /// The most calls of one drawn plan
@@ -68,6 +68,11 @@ impl Plan {
         self.exchanges.resize_with(exchanges, Exchange::new);
         for exchange in &mut self.exchanges {
             redraw_exchange(exchange, choices, &times);
+        }
+        for call in &mut self.calls {
+            if choices.one_in(6) {
+                stream_body(call, choices, &times);
+            }
         }
     }
 }
@@ -148,9 +153,31 @@ fn call(choices: &mut Choices<'_>, times: &Times) -> CallPlan {
             Retries::Never,
         ]),
         body_bytes: choices.pick(&[2, 2, 2, 500, 0]),
+        streamed: None,
         idle: if choices.one_in(3) { times.draw(choices) } else { Duration::ZERO },
         beside: choices.one_in(4),
         client: client(choices, times),
+    }
+}
+
+fn stream_body(call: &mut CallPlan, choices: &mut Choices<'_>, times: &Times) {
+    let mut streamed = streamed(choices, times);
+    if choices.one_in(4) {
+        // More than a window of it, which would take long in small pieces.
+        call.body_bytes = 150_000;
+        call.client.write_bytes = 0;
+        streamed.read_bytes = 16_384;
+    }
+    call.streamed = Some(streamed);
+}
+
+fn streamed(choices: &mut Choices<'_>, times: &Times) -> Streamed {
+    Streamed {
+        of_known_length: choices.one_in(2),
+        once: choices.one_in(2),
+        pause: if choices.one_in(3) { times.draw(choices) } else { Duration::ZERO },
+        read_bytes: choices.pick(&[0, 0, 16_384, 40]),
+        fails_at: if choices.one_in(6) { Some(choices.below(600)) } else { None },
     }
 }
 

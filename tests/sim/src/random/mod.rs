@@ -8,6 +8,7 @@
 //! | `server` | the servers of a run, and the connections that calls leave |
 //! | `truth` | what the rules make of all that |
 //! | `world`, `driver`, `requests` | the driver and the consumer, and what they ask for |
+//! | `supply` | bodies that are read as they go out |
 //! | `together`, `late` | calls at the same time; what is told too late |
 //! | `invariants` | [`Invariant`]: what holds of every call |
 //! | `watch`, `waits`, `settled` | the checks: of commands and items, of waits, of the outcome |
@@ -37,6 +38,7 @@ mod shrink;
 mod speech;
 #[cfg(feature = "proptest")]
 mod strategy;
+mod supply;
 mod together;
 mod truth;
 mod waits;
@@ -51,7 +53,7 @@ pub use invariants::{Invariant, Violation};
 pub use log::Digest;
 pub use plan::{
     CallPlan, Cancel, Client, Connect, ContentType, Cut, End, Exchange, Framing, Head, Piece, Plan, Problem,
-    RetryAfter,
+    RetryAfter, Streamed,
 };
 pub use runner::{Failure, Played, REPLAYED, Simulator, Totals};
 pub use shrink::{MAX_TRIES, shrink};

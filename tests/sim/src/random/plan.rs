@@ -36,12 +36,29 @@ pub struct CallPlan {
     pub retries: Retries,
     /// Bytes of the request's body
     pub body_bytes: u32,
+    /// The body is read as it goes out, and like this
+    pub streamed: Option<Streamed>,
     /// Between the end of the call before and this one; between their starts, where it begins beside that
     pub idle: Duration,
     /// Begins while the call before it may be under way
     pub beside: bool,
     /// Who makes the call, and drives it
     pub client: Client,
+}
+
+/// How a body is read as it goes out
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Streamed {
+    /// Its length is known before
+    pub of_known_length: bool,
+    /// It can be read once
+    pub once: bool,
+    /// Before each read of it
+    pub pause: Duration,
+    /// The most bytes of one read; zero is no limit
+    pub read_bytes: u32,
+    /// It cannot be read on after so many bytes
+    pub fails_at: Option<u32>,
 }
 
 /// The client's side of a call: its driver, and its consumer
@@ -330,6 +347,7 @@ impl CallPlan {
             shape: Shape::Stream,
             retries: Retries::Allowed,
             body_bytes: 2,
+            streamed: None,
             idle: Duration::ZERO,
             beside: false,
             client: Client { looks: true, ..Client::default() },
@@ -348,7 +366,7 @@ impl fmt::Display for Plan {
         }
         writeln!(f, "pauses drawn from seed {}, wall clock {}", self.seed, self.unix_seconds)?;
         for (number, call) in self.calls.iter().enumerate() {
-            let CallPlan { dialect, shape, retries, body_bytes, idle, beside, client } = call;
+            let CallPlan { dialect, shape, retries, body_bytes, streamed, idle, beside, client } = call;
             let dialect = dialect.map_or("no dialect", Dialect::name);
             writeln!(
                 f,
@@ -356,6 +374,9 @@ impl fmt::Display for Plan {
                 number + 1,
                 if *beside { "beside the one before, after" } else { "after" }
             )?;
+            if let Some(streamed) = streamed {
+                writeln!(f, "    {streamed:?}")?;
+            }
             let usual = Client { looks: client.looks, ..Client::default() };
             if *client != usual {
                 writeln!(f, "    {client:?}")?;

@@ -10,7 +10,7 @@ use steadfast::retry::Backoff;
 use steadfast::time::{Bound, Instant};
 
 use super::invariants::{Invariant, Violation};
-use super::plan::{ContentType, Exchange, Problem};
+use super::plan::{ContentType, Exchange, Problem, Streamed};
 use super::truth::{Ends, Place, Truth};
 use super::wire::{Wire, has_body};
 
@@ -61,6 +61,9 @@ pub(crate) struct Watch {
     pub(crate) dialect: Option<Dialect>,
     pub(crate) shape: Shape,
     pub(crate) retries: Retries,
+    pub(crate) streamed: Option<Streamed>,
+    /// Some of the body was read that is read as it goes out
+    pub(crate) body_read: bool,
     pub(crate) unix_seconds: u64,
     pub(crate) began: Instant,
     /// The instant of the last event
@@ -111,6 +114,8 @@ impl Watch {
             dialect: None,
             shape: Shape::Unary,
             retries: Retries::Allowed,
+            streamed: None,
+            body_read: false,
             unix_seconds: 0,
             began: Instant::ORIGIN,
             told_at: Instant::ORIGIN,
@@ -154,6 +159,7 @@ impl Watch {
             dialect: call.dialect,
             shape: call.shape,
             retries: call.retries,
+            streamed: call.streamed,
             unix_seconds: plan.unix_seconds,
             began: now,
             told_at: now,
@@ -275,6 +281,7 @@ impl Watch {
             Retries::Never => false,
         };
         allowed
+            && !(self.body_read && self.streamed.is_some_and(|streamed| streamed.once))
             && self.delivered == 0
             && self.finished == 0
             && self.attempts < self.config.max_attempts().get()
@@ -301,7 +308,7 @@ impl Watch {
         self.floor = self.truth.retry_after(self.unix_seconds, unix_now);
         let truth = &self.truth;
         let may_live_on =
-            truth.sent == whole_request && !truth.write_failed && !truth.peer_ended && !truth.facts;
+            truth.is_request_whole(whole_request) && !truth.write_failed && !truth.peer_ended && !truth.facts;
         let at_end = Some(truth.fed) == wire.body_end;
         match mode {
             CloseMode::Abort => {}
@@ -407,6 +414,7 @@ impl Watch {
         }
         self.live = Some(id);
         self.truth = Truth::new(self.dialect, self.shape, exchange.head, began);
+        self.truth.body_ended = self.streamed.is_none();
         self.instance = instance;
         Ok(())
     }
