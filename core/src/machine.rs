@@ -484,6 +484,11 @@ impl Tail {
     /// The most bytes of room that an idle machine keeps for later
     const SPARE: usize = 64;
 
+    /// Bytes that it holds
+    pub(crate) fn held(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Whether nothing was left
     pub fn is_empty(&self) -> bool {
         self.read == self.bytes.len()

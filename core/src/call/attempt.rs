@@ -27,6 +27,8 @@ pub(super) struct Attempt {
     pub(super) write_failed: Option<IoFailure>,
     pub(super) http: Transport,
     pub(super) head: Option<ResponseHead>,
+    /// The bytes of its fields
+    pub(super) head_bytes: usize,
     /// When it came
     pub(super) head_at: Instant,
     /// How the peer's side ended, to be acted on once everything before it is parsed
@@ -104,6 +106,7 @@ impl Attempt {
             write_failed: None,
             http: Transport::Http1(http),
             head: None,
+            head_bytes: 0,
             head_at: now,
             peer_end: None,
             peer_gone: false,

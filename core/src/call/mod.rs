@@ -19,6 +19,7 @@
 //! | `response` | head and body of the response: what each part means for the call |
 //! | `clocks` | every deadline, derived from the state; what their expiry does |
 //! | `ending` | how an attempt ends: another one, or the outcome |
+//! | `held` | [`Held`]: what a call holds of what its peer sent |
 //! | `content` | a body whose content is encoded, decoded on its way |
 //! | `header_source` | [`HeaderSource`]: header fields that are made for each attempt |
 //! | `credentials` | what must never be printed |
@@ -36,6 +37,7 @@ mod ending;
 mod event;
 mod fact;
 mod header_source;
+mod held;
 mod model;
 mod observer;
 mod origin;
@@ -69,6 +71,7 @@ pub(crate) use credentials::blanked;
 use ending::settle;
 pub use event::{AttemptId, CloseMode, Command, Fact, Item, State, Timer};
 pub use header_source::HeaderSource;
+pub use held::Held;
 use observer::Observers;
 pub use observer::{Observation, Observer};
 pub use origin::Origin;

@@ -8,6 +8,7 @@ use super::attempt::{Attempt, AttemptPhase, PeerEnd, RawBody, Transport};
 use super::clocks::stream_of;
 use super::content::Content;
 use super::event::Item;
+use super::held::headers_bytes;
 use super::observer::Observation;
 use super::request::Shape;
 use super::stream::{StreamBody, Tail, malformed, text_of};
@@ -125,7 +126,12 @@ impl Call {
                 if is_document && matches!(event, Ok(true)) {
                     self.timeline.note(Note::UnaryAnswerToStream);
                 }
-                (taken, event.map(|event| record.events += u64::from(event && !is_document)))
+                let event = match event {
+                    // What a decoder has yet to hand over belongs to the answer.
+                    Ok(true) if self.assembly.bytes() + stream.decoder_held() > max_body_bytes => too_large(),
+                    event => event.map(|event| record.events += u64::from(event && !is_document)),
+                };
+                (taken, event)
             }
             AttemptPhase::Unary(held) | AttemptPhase::Refused(held) => {
                 let taken = room(held.len());
@@ -194,6 +200,7 @@ impl Call {
             (Shape::Unary | Shape::Stream, _) => AttemptPhase::Unary(Vec::new()),
         };
         let is_answer = !matches!(phase, AttemptPhase::Refused(_));
+        attempt.head_bytes = headers_bytes(&head.headers);
         attempt.head = Some(head);
         attempt.head_at = now;
         let unsupported = match content {
@@ -399,6 +406,7 @@ impl Call {
         if text.trim_ascii().is_empty() {
             return self.fail(ErrorKind::Empty);
         }
+        let max_body_bytes = self.config.max_body_bytes();
         let mut findings = Findings::default();
         let mut decoder = Decoder::new(dialect);
         if let Err(error) = decoder.unary(&text, &mut findings) {
@@ -407,7 +415,7 @@ impl Call {
         findings.end();
         while let Some(index) = findings.take_index() {
             let finding = findings.get(index);
-            if let Err(kind) = self.assembly.absorb(finding, &findings, text.as_bytes(), usize::MAX) {
+            if let Err(kind) = self.assembly.absorb(finding, &findings, text.as_bytes(), max_body_bytes) {
                 return self.fail(kind);
             }
         }

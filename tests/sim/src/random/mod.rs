@@ -11,7 +11,7 @@
 //! | `supply` | bodies that are read as they go out |
 //! | `together`, `late` | calls at the same time; what is told too late |
 //! | `invariants` | [`Invariant`]: what holds of every call |
-//! | `watch`, `waits`, `settled` | the checks: of commands and items, of waits, of the outcome |
+//! | `watch`, `waits`, `memory`, `settled` | the checks: of commands and items, of waits, of what is held, of the outcome |
 //! | `same_steps` | the same events to a second call, which takes the same steps |
 //! | `coverage`, `met` | [`Coverage`]: which faults and transitions were met |
 //! | `log` | the traces of the calls, and [`Digest`]: a number for all of them |
@@ -27,6 +27,7 @@ mod driver;
 mod invariants;
 mod late;
 mod log;
+mod memory;
 mod met;
 mod plan;
 mod requests;

@@ -124,6 +124,8 @@ pub struct Exchange {
     /// The body of a stream, and the pause before each piece; other bodies are whole at once, after
     /// the first of these pauses
     pub pieces: Vec<(Duration, Piece)>,
+    /// The first bytes come one by one, each so long after the one before
+    pub trickle: Option<Duration>,
     /// Bytes after the end of the response, so long after it
     pub surplus: Option<Duration>,
     /// Where the server's side ends, if before its last byte
@@ -262,6 +264,8 @@ pub enum Piece {
     Thought,
     /// Text of a second answer
     SecondChoice,
+    /// Reasoning, or a refusal, of many bytes
+    Long,
     /// A whole tool call
     Tool,
     /// A comment of the framing
@@ -304,6 +308,7 @@ impl Exchange {
             interims: 0,
             head: Head::new(200),
             pieces: pieces.map(|piece| (Duration::ZERO, piece)).to_vec(),
+            trickle: None,
             surplus: None,
             cut: None,
             end: (Duration::ZERO, End::Open),
@@ -384,11 +389,22 @@ impl fmt::Display for Plan {
         }
         for (number, exchange) in self.exchanges.iter().enumerate() {
             writeln!(f, "exchange {}: {:?}, then {:?}", number + 1, exchange.connect, exchange.head)?;
-            let Exchange { stale, reads, write_breaks, facts, delay, interims, surplus, cut, end, .. } =
-                exchange;
+            let Exchange {
+                stale,
+                reads,
+                write_breaks,
+                facts,
+                delay,
+                interims,
+                trickle,
+                surplus,
+                cut,
+                end,
+                ..
+            } = exchange;
             writeln!(
                 f,
-                "    delay {delay:?}, reads {reads:?}, write_breaks {write_breaks:?}, interims {interims}, facts {facts}"
+                "    delay {delay:?}, reads {reads:?}, write_breaks {write_breaks:?}, interims {interims}, facts {facts}, trickle {trickle:?}"
             )?;
             writeln!(f, "    surplus {surplus:?}, cut {cut:?}, end {end:?}, if reused: stale {stale:?}")?;
             for (pause, piece) in &exchange.pieces {

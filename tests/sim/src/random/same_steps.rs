@@ -9,6 +9,19 @@ use steadfast::machine::{Ended, Event, IoFailure, Machine, Step, Supply};
 use steadfast::time::Instant;
 use steadfast::trace::StepLine;
 
+use super::driver::Driver;
+use super::invariants::{Invariant, Violation};
+use super::world::World;
+
+impl World {
+    /// A second call, told the same, takes the same steps (INV-9)
+    pub(super) fn same_steps(&mut self, driver: &mut Driver<'_>) -> Result<(), Violation> {
+        let Some(witness) = driver.witness.take() else { return Ok(()) };
+        self.replayed += 1;
+        witness.replay().map_err(|what| self.watch.violation(Invariant::SameSteps, what))
+    }
+}
+
 /// What a call was told and what it did, beside a second call that has yet to be told
 pub(crate) struct Witness {
     /// Equal to the call that is watched, as that was made

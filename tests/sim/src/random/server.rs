@@ -128,6 +128,7 @@ impl Server {
             (exchange.cut.is_some(), Fault::Cut),
             (exchange.cut.is_some() && exchange.end.1 == End::Open, Fault::HalfOpen),
             (exchange.surplus.is_some(), Fault::Surplus),
+            (exchange.trickle.is_some(), Fault::Trickle),
             (is_too_large, Fault::LargeHead),
         ] {
             if is_odd {

@@ -100,6 +100,10 @@ pub(crate) struct Watch {
     pub(crate) ended_by: Told,
     pub(crate) ended_at: Instant,
     pub(crate) stale: u32,
+    /// The most bytes that the call was given at a time
+    pub(crate) largest_read: usize,
+    /// Bytes of the deltas that were delivered
+    pub(crate) said: usize,
     /// Bytes that had come on the connection closed last
     pub(crate) fed_at_close: u32,
     pub(crate) done: bool,
@@ -143,6 +147,8 @@ impl Watch {
             ended_by: Told::Start,
             ended_at: Instant::ORIGIN,
             stale: 0,
+            largest_read: 0,
+            said: 0,
             fed_at_close: 0,
             done: false,
         }
@@ -428,6 +434,11 @@ impl Watch {
             Item::Delta(delta) => {
                 self.turn.apply(delta);
                 self.delivered += 1;
+                self.said += delta.len();
+                let most = self.config.max_body_bytes();
+                self.ensure(self.said <= most, Invariant::Memory, || {
+                    format!("an answer of {} bytes, with max_body_bytes {most}", self.said)
+                })?;
                 self.delta_out = true;
                 self.truth.had_content = true;
                 self.truth.content_since = self.told_at;

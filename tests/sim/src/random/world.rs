@@ -453,6 +453,9 @@ impl World {
         wire: &Wire,
     ) -> Result<Stop, Violation> {
         self.watch.told(driver.now, told);
+        if let Event::Received(_, bytes) | Event::Fact(Fact::Body(_, bytes)) = &event {
+            self.watch.largest_read = self.watch.largest_read.max(bytes.len());
+        }
         let whole = driver.whole;
         if let Some(witness) = &mut driver.witness {
             witness.told(driver.now, &event);
@@ -536,6 +539,7 @@ impl World {
         whole: u64,
         stop: Stop,
     ) -> Result<Stop, Violation> {
+        self.watch.holds(&call.held(), &mut self.coverage)?;
         let state = call.state();
         if state != driver.state {
             match self.paths.edge(driver.state, state) {
@@ -557,13 +561,6 @@ impl World {
             self.coverage.fault(Fault::Away);
         }
         Ok(stop)
-    }
-
-    /// A second call, told the same, takes the same steps (INV-9)
-    fn same_steps(&mut self, driver: &mut Driver<'_>) -> Result<(), Violation> {
-        let Some(witness) = driver.witness.take() else { return Ok(()) };
-        self.replayed += 1;
-        witness.replay().map_err(|what| self.watch.violation(Invariant::SameSteps, what))
     }
 
     /// Does what was asked for
