@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`machine`] | the one shape of every machine: events in, steps out |
 //! | [`verb`] | what the providers offer, as requests: method, path, dialect and retries of each |
+//! | [`body`] | bodies of requests: bytes, what is read as it goes out, forms |
 //! | [`call`] | the call machine: attempts, timers, delivery, finalisation; its states and ties |
 //! | [`chat`] | conversations: messages, what they cost, and the turn under way |
 //! | [`connect`] | which addresses to try and when, which proxy, and its handshake |
@@ -117,6 +118,7 @@ macro_rules! planted {
     };
 }
 
+pub mod body;
 pub mod call;
 pub mod chat;
 pub mod config;
@@ -125,6 +127,8 @@ pub mod content;
 pub mod dialect;
 mod fnv;
 pub mod framing;
+/// The crate whose types stand for methods, statuses and header fields in this one's interface
+pub use http;
 pub mod http1;
 pub mod machine;
 pub mod outcome;

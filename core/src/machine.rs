@@ -38,6 +38,8 @@
 //! 7. Report a failed write by [`Event::Failed`] with [`Stage::Write`] and read on: the answer may lie
 //!    in the socket already. An end or a failed read is the last thing told of a connection.
 //! 8. Instants never go back. One origin for the life of the machine.
+//! 9. Where [`Interest::supply`] is not zero, read on in what is sent, at most so many bytes, without
+//!    waiting for it, and report [`Event::Supplied`]. It comes after reading and writing.
 //!
 //! # What the machine promises
 //!
@@ -48,6 +50,7 @@ mod failure;
 
 use std::fmt;
 
+use http::HeaderMap;
 use serde::{Deserialize, Serialize};
 
 use crate::time::Instant;
@@ -161,6 +164,8 @@ pub enum Event<'e, M: Machine> {
     Reused(M::Link),
     /// The connection took so many bytes of [`Machine::outgoing`]
     Sent(M::Link, usize),
+    /// What [`Interest::supply`] asks for, read from where it comes from
+    Supplied(M::Link, Supply<'e>),
     /// Bytes came
     Received(M::Link, &'e [u8]),
     /// The peer will send no more
@@ -181,10 +186,36 @@ impl<M: Machine> fmt::Debug for Event<'_, M> {
             Event::Connected(link) => write!(f, "Connected({link:?})"),
             Event::Reused(link) => write!(f, "Reused({link:?})"),
             Event::Sent(link, n) => write!(f, "Sent({link:?}, {n})"),
+            Event::Supplied(link, supply) => write!(f, "Supplied({link:?}, {supply:?})"),
             Event::Received(link, bytes) => write!(f, "Received({link:?}, {} bytes)", bytes.len()),
             Event::Eof(link, ended) => write!(f, "Eof({link:?}, {ended:?})"),
             Event::Failed(link, failure) => write!(f, "Failed({link:?}, {failure:?})"),
             Event::Fact(_) => f.write_str("Fact"),
+        }
+    }
+}
+
+/// What is read from where a message comes from that goes out piece by piece
+#[derive(PartialEq, Eq)]
+pub enum Supply<'e> {
+    /// Header fields to add to those of the message, or to put in the place of those of the same name
+    Head(HeaderMap),
+    /// These bytes come next
+    Bytes(&'e [u8]),
+    /// There are no more
+    End,
+    /// It cannot be read, in words
+    Failed(String),
+}
+
+/// Fields and bytes by their number
+impl fmt::Debug for Supply<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Head(fields) => write!(f, "{} fields", fields.len()),
+            Self::Bytes(bytes) => write!(f, "{} bytes", bytes.len()),
+            Self::End => f.write_str("End"),
+            Self::Failed(message) => write!(f, "Failed({message:?})"),
         }
     }
 }
@@ -372,6 +403,10 @@ pub struct Interest<L> {
     pub read: bool,
     /// Whether [`Machine::outgoing`] has bytes to write
     pub write: bool,
+    /// How many more bytes of what is sent are wanted from where they come from; none where it is zero
+    ///
+    /// Report [`Event::Supplied`] with so many, or fewer.
+    pub supply: usize,
 }
 
 /// A borrow of the machine while it still has steps to take
@@ -448,6 +483,11 @@ pub struct Tail {
 impl Tail {
     /// The most bytes of room that an idle machine keeps for later
     const SPARE: usize = 64;
+
+    /// Bytes that it holds
+    pub(crate) fn held(&self) -> usize {
+        self.bytes.len()
+    }
 
     /// Whether nothing was left
     pub fn is_empty(&self) -> bool {

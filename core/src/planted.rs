@@ -97,6 +97,8 @@ faults! {
     FailedWriteHidesAnswer "failed-write-hides-answer";
     /// `max_body_bytes` is not applied to a body in one piece (rule CFG)
     BodyNotCapped "body-not-capped";
+    /// Reasoning does not count against `max_body_bytes` (rule CFG)
+    ReasoningNotCounted "reasoning-not-counted";
     /// A request that went out is told as not sent (rule END-4)
     SentNotBilled "sent-not-billed";
     /// A cancel after the end ends the call again (invariant INV-2)

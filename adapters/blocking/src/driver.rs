@@ -8,7 +8,8 @@ use steadfast::outcome::Outcome;
 use steadfast::time::Instant;
 
 use crate::client::Shared;
-use crate::connection::{Came, Connection, READ_BYTES};
+use crate::connection::{Came, Connection};
+use crate::input::Input;
 use crate::opening::{Opened, Opening};
 use crate::sleeper::{Bell, Sleeper};
 
@@ -20,7 +21,7 @@ pub(crate) struct Driver {
     sleeper: Sleeper,
     /// The connection of the attempt under way; a call has one at a time
     link: Option<(AttemptId, Link)>,
-    buffer: Box<[u8]>,
+    input: Input,
     /// The timer that is due and for whose sake the socket has been looked at
     looked: Option<Timer>,
     /// The machine knows that the caller gave up
@@ -53,13 +54,14 @@ impl Driver {
     /// A driver for a call that begins now
     pub(crate) fn new(mut call: Call, shared: Arc<Shared>) -> Self {
         drop(call.handle(shared.now(), Event::Start).expect("a call that has not begun"));
+        let sleeper = Sleeper::default();
         Self {
             origin: call.request().origin().clone(),
             call,
             shared,
-            sleeper: Sleeper::default(),
+            input: Input::new(sleeper.bell()),
+            sleeper,
             link: None,
-            buffer: vec![0; READ_BYTES].into_boxed_slice(),
             looked: None,
             is_cancelled: false,
             refused: None,
@@ -85,7 +87,7 @@ impl Driver {
 
     /// Goes on until the call delivers, which `take` turns into an owned value, or is done
     pub(crate) fn next<T>(&mut self, take: &mut impl FnMut(Item<'_>) -> T) -> Output<T> {
-        let Self { call, shared, origin, sleeper, link, buffer, looked, is_cancelled, refused } = self;
+        let Self { call, shared, origin, sleeper, link, input, looked, is_cancelled, refused } = self;
         // A caller's cancel goes before everything, also before what is left of the last bytes.
         let mut drain = if is_cancel_due(sleeper, is_cancelled) {
             call.handle(shared.now(), Event::Cancel).expect(KEPT)
@@ -112,7 +114,7 @@ impl Driver {
                 Event::Elapsed
             } else {
                 *looked = due;
-                match look(call, link, wait.io, now, buffer) {
+                match look(call, link, wait.io, now, input) {
                     Some(event) => event,
                     // Arrived beats expired, and nothing has arrived.
                     None if due.is_some() => {
@@ -186,10 +188,10 @@ fn look<'b>(
     link: &mut Option<(AttemptId, Link)>,
     interest: Option<Interest<AttemptId>>,
     now: Instant,
-    buffer: &'b mut [u8],
+    input: &'b mut Input,
 ) -> Option<Event<'b, Call>> {
-    if let Some((id, Link::Open(connection))) = link {
-        return exchange(call, *id, connection, interest?, buffer);
+    if let Some((_, Link::Open(connection))) = link {
+        return exchange(call, connection, interest?, input);
     }
     let (id, opening) = match link.take()? {
         (id, Link::Opening(opening)) => (id, opening),
@@ -211,17 +213,17 @@ fn look<'b>(
 
 /// Reads and writes what is wanted and can be
 ///
-/// Reading comes first: an answer to a request that is still going out must be seen.
+/// Reading comes first: an answer to a request that is still going out must be seen. What is read of the
+/// request comes last, once what was read before is written.
 fn exchange<'b>(
     call: &Call,
-    id: AttemptId,
     connection: &mut Connection,
-    Interest { read, write, .. }: Interest<AttemptId>,
-    buffer: &'b mut [u8],
+    Interest { link: id, read, write, supply }: Interest<AttemptId>,
+    input: &'b mut Input,
 ) -> Option<Event<'b, Call>> {
-    if read && let Some(came) = connection.read(buffer) {
+    if read && let Some(came) = connection.read(&mut input.buffer) {
         return Some(match came {
-            Ok(Came::Bytes(read)) => Event::Received(id, &buffer[..read]),
+            Ok(Came::Bytes(read)) => Event::Received(id, &input.buffer[..read]),
             Ok(Came::End(ended)) => Event::Eof(id, ended),
             Err(failure) => Event::Failed(id, failure),
         });
@@ -230,13 +232,13 @@ fn exchange<'b>(
         let sent = connection.write(call.outgoing(id))?;
         return Some(sent.map_or_else(|failure| Event::Failed(id, failure), |sent| Event::Sent(id, sent)));
     }
-    connection.flush().err().map(|failure| Event::Failed(id, failure))
+    match connection.flush() {
+        Ok(()) => input.of_request(call, id, supply),
+        Err(failure) => Some(Event::Failed(id, failure)),
+    }
 }
 
 /// When a connection that is being opened wants to go on by itself
 fn opening_due(link: &Option<(AttemptId, Link)>) -> Option<Instant> {
-    match link {
-        Some((_, Link::Opening(opening))) => opening.due(),
-        Some((_, Link::Open(_) | Link::Failed(_))) | None => None,
-    }
+    if let Some((_, Link::Opening(opening))) = link { opening.due() } else { None }
 }

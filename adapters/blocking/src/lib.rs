@@ -41,6 +41,8 @@
 //! | `socket` | a socket: TCP, or on Unix a local one |
 //! | `opening` | name look-up, TCP, proxies and TLS, step by step |
 //! | `look_up` | names to addresses, on a bounded number of threads |
+//! | `input` | what a call reads: of its connection, and of a body that is read as it goes out |
+//! | `reader` | [`reader()`]: readers that may wait, as bodies of requests |
 //! | `client` | [`Client`]: configuration, trust, and the two ways to make a call |
 //! | `stream` | [`Stream`]: a call as its consumer sees it |
 //! | `download` | [`download`]: a body written away as it comes |
@@ -52,8 +54,10 @@ mod client;
 mod connection;
 mod download;
 mod driver;
+mod input;
 mod look_up;
 mod opening;
+mod reader;
 mod sleeper;
 mod socket;
 mod spawn;
@@ -63,11 +67,14 @@ pub use chat::Chat;
 pub use client::Client;
 pub use download::download;
 pub use look_up::MAX_LOOK_UPS;
+pub use reader::reader;
 pub use spawn::spawn;
 /// The pure core, whole
 pub use steadfast;
+pub use steadfast::body::{Body, BodySource, Form, Part};
 pub use steadfast::call::{
-    Item, Observation, Observer, Piece, Progress, Request, RequestBuilder, RequestError, Retries,
+    HeaderSource, Item, Observation, Observer, Piece, Progress, Request, RequestBuilder, RequestError,
+    Retries,
 };
 pub use steadfast::chat::{Amount, Conversation, Cost, Format, Price, Prices};
 pub use steadfast::config::{

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use steadfast::machine::{Drain, Event, Interest, IoFailure, Machine, Step, Wait};
+use steadfast::machine::{Drain, Event, Interest, IoFailure, Machine, Step, Supply, Wait};
 use steadfast::time::Instant;
 
 use crate::connection::{Ask, Connection, Read, Socket};
@@ -32,6 +32,21 @@ pub trait Runtime<M: Machine> {
 
     /// Calls `poll` so that the runtime's fairness budget cannot make what is ready look pending
     fn unbudgeted(&self, cx: &mut Context<'_>, poll: impl FnOnce(&mut Context<'_>));
+
+    /// Reads on in what the machine sends over that connection, as far as `buffer` has room, which is as
+    /// much as the machine asks for
+    ///
+    /// A machine that sends only what it has asks for nothing.
+    fn poll_supply<'b>(
+        &mut self,
+        machine: &M,
+        link: M::Link,
+        cx: &mut Context<'_>,
+        buffer: &'b mut [u8],
+    ) -> Poll<Supply<'b>> {
+        let _ = (machine, link, cx, buffer);
+        Poll::Pending
+    }
 
     /// What a command of the machine means
     fn act(&mut self, command: M::Command) -> Action<M, Self::Socket>;
@@ -156,7 +171,12 @@ impl<M: Machine, R: Runtime<M>> Driver<M, R> {
                 Event::Taken
             } else if due.is_none() {
                 *looked = None;
-                match look(machine, links, wait.io, Ask::Reactor, cx, buffer) {
+                let came = if let Some(event) = look(machine, links, wait.io, Ask::Reactor, cx, buffer) {
+                    Some(event)
+                } else {
+                    supply(machine, runtime, wait.io, cx, buffer)
+                };
+                match came {
                     Some(event) => event,
                     None => {
                         let Some((at, _)) = wait.deadline else { return Poll::Pending };
@@ -266,7 +286,7 @@ fn look<'b, M: Machine, S: Socket>(
             });
         }
     }
-    for Interest { link, read, write } in interests {
+    for Interest { link, read, write, .. } in interests {
         let open = links.iter_mut().find(|(name, _)| *name == link);
         let Some((_, Link::Open(connection))) = open else { continue };
         if read && let Poll::Ready(read) = connection.poll_read(ask, cx, buffer) {
@@ -288,4 +308,20 @@ fn look<'b, M: Machine, S: Socket>(
         }
     }
     None
+}
+
+/// Reads on in what is sent, wherever the machine asks for it
+fn supply<'b, M: Machine, R: Runtime<M>>(
+    machine: &M,
+    runtime: &mut R,
+    interests: M::Io,
+    cx: &mut Context<'_>,
+    buffer: &'b mut [u8],
+) -> Option<Event<'b, M>> {
+    let Interest { link, supply, .. } = interests.into_iter().find(|interest| interest.supply > 0)?;
+    let room = supply.min(buffer.len());
+    match runtime.poll_supply(machine, link, cx, &mut buffer[..room]) {
+        Poll::Ready(supply) => Some(Event::Supplied(link, supply)),
+        Poll::Pending => None,
+    }
 }

@@ -15,6 +15,7 @@
 //! | `client` | [`Client`]: makes calls over TCP and Unix sockets, on any runtime that is a [`Network`] |
 //! | `chat` | [`Chat`], [`ToolLoop`]: turns of conversations, and the tools that models call |
 //! | `calling` | [`CallStream`]: a call as a stream of pieces and an outcome, for its consumer |
+//! | `headers` | [`headers()`]: header fields that a future makes for each attempt |
 //! | `canceller` | [`Canceller`]: giving a call up from elsewhere |
 //! | `service` | a client as a tower service; feature `tower` |
 //! | `tcp` | [`set_up()`]: what is asked of the operating system for a TCP connection |
@@ -27,6 +28,7 @@ mod client;
 mod connection;
 mod driver;
 mod handshake;
+mod headers;
 mod resting;
 mod scratch;
 #[cfg(feature = "tower")]
@@ -46,6 +48,7 @@ pub use client::{
 pub use connection::{Ask, Connection, Read, Socket};
 pub use driver::{Action, Driver, MAX_ROUNDS_PER_POLL, Opening, Output, Release, Runtime};
 pub use handshake::Handshake;
+pub use headers::headers;
 pub use resting::{Found, Resting};
 pub use scratch::SCRATCH_BYTES;
 #[cfg(feature = "tower")]

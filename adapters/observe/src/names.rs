@@ -1,8 +1,9 @@
 //! What a call is called: its operation, provider, model and server, and the kind of its failure.
 
 use steadfast::call::Request;
+use steadfast::chat::Tokens;
 use steadfast::dialect::Dialect;
-use steadfast::outcome::ErrorKind;
+use steadfast::outcome::{ErrorKind, Turn};
 
 /// Who is asked for what
 pub(crate) struct Names {
@@ -87,6 +88,26 @@ fn provider(dialect: Option<Dialect>, host: &str) -> &'static str {
     }
 }
 
+/// What an answer took, as the conventions count it: what was cached is input, and reasoning is output
+pub(crate) struct Spent {
+    /// `gen_ai.usage.input_tokens`
+    pub(crate) input: u64,
+    /// `gen_ai.usage.output_tokens`
+    pub(crate) output: u64,
+    /// The parts of these, by kind
+    pub(crate) tokens: Tokens,
+}
+
+impl Spent {
+    /// `None` where the provider counted no tokens
+    pub(crate) fn of(turn: &Turn) -> Option<Self> {
+        let tokens = turn.usage.as_ref().and_then(Tokens::of)?;
+        let Tokens { input, cached_input, cache_write, output, reasoning } = tokens;
+        let input = input.saturating_add(cached_input).saturating_add(cache_write);
+        Some(Self { input, output: output.saturating_add(reasoning), tokens })
+    }
+}
+
 /// `error.type`, of few values: the status, the bound that was reached, or the kind of failure
 pub(crate) fn error_type(kind: &ErrorKind) -> String {
     if let ErrorKind::Status(error) = kind {
@@ -100,6 +121,8 @@ pub(crate) fn error_type(kind: &ErrorKind) -> String {
 
 #[cfg(test)]
 mod tests {
+    use steadfast::outcome::Usage;
+
     use super::*;
 
     #[test]
@@ -122,5 +145,14 @@ mod tests {
         assert_eq!(operation(None, "/v1/embeddings"), "embeddings");
         assert_eq!(operation(None, "/v1beta/models/x:embedContent"), "embeddings");
         assert_eq!(operation(None, "/v1/files/file-1"), "request");
+    }
+
+    #[test]
+    fn what_was_cached_is_input_whoever_counts_it_beside_it() {
+        let raw = r#"{"input_tokens":10,"cache_read_input_tokens":90,"output_tokens":5}"#.to_owned();
+        let usage = Usage { input_tokens: Some(10), output_tokens: Some(5), total_tokens: None, raw };
+        let spent = Spent::of(&Turn { usage: Some(usage), ..Turn::default() }).expect("a count");
+        assert_eq!((spent.input, spent.output, spent.tokens.cached_input), (100, 5, 90));
+        assert!(Spent::of(&Turn::default()).is_none());
     }
 }

@@ -5,7 +5,7 @@ use steadfast::call::{Observation, Observer, Request};
 use steadfast::outcome::Outcome;
 use steadfast::time::Instant;
 
-use crate::names::{Names, error_type};
+use crate::names::{Names, Spent, error_type};
 
 /// An observer that counts and measures; it costs little where no recorder of metrics is installed
 ///
@@ -130,15 +130,10 @@ impl Numbers {
         let model = turn.model.clone().map(|model| ("gen_ai.response.model", model));
         histogram!("gen_ai.client.operation.duration", self.with(error.into_iter().chain(model.clone())))
             .record(outcome.timeline.elapsed().as_secs_f64());
-        let usage = turn.usage.as_ref();
-        for (kind, tokens) in [
-            ("input", usage.and_then(|usage| usage.input_tokens)),
-            ("output", usage.and_then(|usage| usage.output_tokens)),
-        ] {
-            if let Some(tokens) = tokens {
-                let kind = [("gen_ai.token.type", kind.to_owned())].into_iter().chain(model.clone());
-                histogram!("gen_ai.client.token.usage", self.with(kind)).record(tokens as f64);
-            }
+        let Some(Spent { input, output, .. }) = Spent::of(turn) else { return };
+        for (kind, tokens) in [("input", input), ("output", output)] {
+            let kind = [("gen_ai.token.type", kind.to_owned())].into_iter().chain(model.clone());
+            histogram!("gen_ai.client.token.usage", self.with(kind)).record(tokens as f64);
         }
     }
 

@@ -6,7 +6,7 @@ use steadfast::time::Instant;
 use tracing::field::{Empty, debug, display};
 use tracing::{Level, Span, event, span};
 
-use crate::names::{Names, error_type};
+use crate::names::{Names, Spent, error_type};
 
 /// An observer that opens a span for the call, and one within for each attempt and each wait
 ///
@@ -39,6 +39,10 @@ pub fn spans(request: &Request) -> Option<Box<dyn Observer>> {
         "gen_ai.response.finish_reasons" = Empty,
         "gen_ai.usage.input_tokens" = Empty,
         "gen_ai.usage.output_tokens" = Empty,
+        "gen_ai.usage.cache_read.input_tokens" = Empty,
+        "gen_ai.usage.cache_creation.input_tokens" = Empty,
+        "gen_ai.usage.reasoning.output_tokens" = Empty,
+        "gen_ai.response.time_to_first_chunk" = Empty,
         "server.address" = address,
         "server.port" = port,
         "http.response.status_code" = Empty,
@@ -47,7 +51,8 @@ pub fn spans(request: &Request) -> Option<Box<dyn Observer>> {
         "steadfast.attempts" = Empty,
         "steadfast.billing" = Empty,
     );
-    (!call.is_disabled()).then(|| Box::new(Spans { call, inner: Span::none(), is_over: false }) as _)
+    (!call.is_disabled())
+        .then(|| Box::new(Spans { call, inner: Span::none(), began: None, is_over: false }) as _)
 }
 
 /// The spans of one call
@@ -55,11 +60,14 @@ struct Spans {
     call: Span,
     /// The present attempt, or the wait after it
     inner: Span,
+    /// When the call did
+    began: Option<Instant>,
     is_over: bool,
 }
 
 impl Observer for Spans {
-    fn observe(&mut self, _: Instant, seen: &Observation<'_>) {
+    fn observe(&mut self, at: Instant, seen: &Observation<'_>) {
+        let began = *self.began.get_or_insert(at);
         let inner = &self.inner;
         match *seen {
             Observation::AttemptBegan { attempt } => {
@@ -95,7 +103,10 @@ impl Observer for Spans {
             Observation::Head { status, .. } => {
                 inner.record("http.response.status_code", status);
             }
-            Observation::FirstDelta { .. } => event!(parent: inner, Level::DEBUG, "first delta"),
+            Observation::FirstDelta { .. } => {
+                self.call.record("gen_ai.response.time_to_first_chunk", (at - began).as_secs_f64());
+                event!(parent: inner, Level::DEBUG, "first delta");
+            }
             Observation::Terminal { reason, .. } => {
                 event!(parent: inner, Level::DEBUG, "steadfast.reason" = %reason, "answer whole");
             }
@@ -153,9 +164,16 @@ impl Spans {
         if !reasons.is_empty() {
             call.record("gen_ai.response.finish_reasons", debug(reasons));
         }
-        if let Some(usage) = &turn.usage {
-            call.record("gen_ai.usage.input_tokens", usage.input_tokens);
-            call.record("gen_ai.usage.output_tokens", usage.output_tokens);
+        if let Some(Spent { input, output, tokens }) = Spent::of(turn) {
+            call.record("gen_ai.usage.input_tokens", input);
+            call.record("gen_ai.usage.output_tokens", output);
+            for (name, part) in [
+                ("gen_ai.usage.cache_read.input_tokens", tokens.cached_input),
+                ("gen_ai.usage.cache_creation.input_tokens", tokens.cache_write),
+                ("gen_ai.usage.reasoning.output_tokens", tokens.reasoning),
+            ] {
+                call.record(name, (part > 0).then_some(part));
+            }
         }
         let last = outcome.timeline.attempts.last().and_then(|attempt| attempt.status);
         call.record("http.response.status_code", last);

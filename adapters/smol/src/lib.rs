@@ -39,12 +39,14 @@
 //! | `timer` | a timer of smol |
 //! | `socket` | a stream socket of smol: TCP, or on Unix a local one |
 //! | `resolver` | the system's resolver, on smol's threads for blocking work |
+//! | `reader` | [`reader()`]: what the runtime reads, as bodies of requests |
 //! | `spawn` | tasks and threads in the scope around whoever spawns them |
 //!
 //! The client itself is in [`steadfast_driver`], for it is the same on every runtime.
 
 mod download;
 mod network;
+mod reader;
 mod resolver;
 mod socket;
 mod spawn;
@@ -52,6 +54,7 @@ mod timer;
 
 pub use download::download;
 pub use network::Smol;
+pub use reader::reader;
 pub use socket::StreamSocket;
 pub use spawn::{spawn, spawn_on, unblock};
 pub use timer::SmolTimer;
@@ -70,8 +73,9 @@ pub type ToolRun<'c> = steadfast_driver::ToolRun<'c, Smol>;
 
 /// The pure core, whole
 pub use steadfast;
+pub use steadfast::body::{Body, BodySource, Form, Part};
 pub use steadfast::call::{
-    Item, Observation, Observer, Progress, Request, RequestBuilder, RequestError, Retries,
+    HeaderSource, Item, Observation, Observer, Progress, Request, RequestBuilder, RequestError, Retries,
 };
 pub use steadfast::chat::{Amount, Conversation, Cost, Format, Price, Prices, ToolDefinition, ToolResult};
 pub use steadfast::config::{
@@ -90,7 +94,7 @@ pub use steadfast::trace::{Bodies, Recorder, Recording};
 pub use steadfast::verb;
 #[cfg(feature = "tower")]
 pub use steadfast_driver::{CallOutcome, ResponseBody, ServiceError};
-pub use steadfast_driver::{Calls, Canceller, MAX_LOOK_UPS, Piece, Resolve, Resolving};
+pub use steadfast_driver::{Calls, Canceller, MAX_LOOK_UPS, Piece, Resolve, Resolving, headers};
 pub use steadfast_driver::{
     LoopEnd, Tool, ToolEnd, ToolError, ToolEvent, ToolFuture, ToolLoop, ToolRecord, ToolReport, tool,
 };

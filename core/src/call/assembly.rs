@@ -7,8 +7,10 @@ use crate::outcome::{Choice, ErrorKind, ProtocolError, Signature, ToolCall, Turn
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     pub(super) turn: Turn,
-    /// Bytes that the turn holds, the room of its parts included
-    bytes: usize,
+    /// Bytes that the turn holds of deltas, the room of its parts included
+    said: usize,
+    /// Bytes that it holds of the provider's own words: id, model, usage, finish reasons
+    words: usize,
 }
 
 /// What a finding is to the consumer
@@ -23,6 +25,11 @@ pub(super) enum Absorbed {
 }
 
 impl Assembly {
+    /// Bytes that the turn holds
+    pub(super) fn bytes(&self) -> usize {
+        self.said + self.words
+    }
+
     /// Adds a finding to the turn
     ///
     /// Errors: what the finding says has gone wrong, or that the turn passes `max_bytes`.
@@ -34,12 +41,12 @@ impl Assembly {
         max_bytes: usize,
     ) -> Result<Absorbed, ErrorKind> {
         if let Some(delta) = finding.delta(findings, data) {
-            if matches!(finding, Finding::ToolCall { .. }) {
-                // Many empty calls would otherwise weigh nothing.
-                self.bytes += size_of::<ToolCall>();
-            }
-            self.bytes += delta.len();
-            self.grown(max_bytes)?;
+            let is_free = matches!(finding, Finding::Reasoning { .. }) && planted!(ReasoningNotCounted);
+            // Many empty calls would otherwise weigh nothing.
+            let room = if matches!(finding, Finding::ToolCall { .. }) { size_of::<ToolCall>() } else { 0 };
+            let more = if is_free { 0 } else { room + delta.len() };
+            self.grown(more, max_bytes)?;
+            self.said += more;
             self.turn.apply(&delta);
             return Ok(Absorbed::Delta);
         }
@@ -47,29 +54,36 @@ impl Assembly {
             Finding::Error(error) => return Err(ErrorKind::InBand(Box::new(error.clone()))),
             Finding::Blocked(reason) => return Err(ErrorKind::Blocked { reason: reason.clone() }),
             Finding::Unknown => return Ok(Absorbed::Unknown),
+            // Every answer has a first choice.
             Finding::Opened { .. } => {
-                self.bytes += size_of::<Choice>();
-                self.grown(max_bytes)?;
+                let more = if self.turn.choices.is_empty() { 0 } else { size_of::<Choice>() };
+                self.grown(more, max_bytes)?;
+                self.said += more;
+            }
+            Finding::Finish { .. } | Finding::Identity { .. } | Finding::Usage { .. } => {
+                self.grown(finding.words(), max_bytes)?;
+                finding.apply(&mut self.turn, findings, data);
+                self.words = self.turn.words();
+                return Ok(Absorbed::Silent);
             }
             Finding::Signature { token, .. } => {
-                self.bytes += size_of::<Signature>() + Findings::len_of(*token);
-                self.grown(max_bytes)?;
+                let more = size_of::<Signature>() + Findings::len_of(*token);
+                self.grown(more, max_bytes)?;
+                self.said += more;
             }
             Finding::Text { .. }
             | Finding::Reasoning { .. }
             | Finding::Refusal { .. }
             | Finding::ToolCall { .. }
-            | Finding::ToolArguments { .. }
-            | Finding::Finish { .. }
-            | Finding::Identity { .. }
-            | Finding::Usage { .. } => {}
+            | Finding::ToolArguments { .. } => {}
         }
         finding.apply(&mut self.turn, findings, data);
         Ok(Absorbed::Silent)
     }
 
-    fn grown(&self, max_bytes: usize) -> Result<(), ErrorKind> {
-        if self.bytes > max_bytes {
+    /// Errors: with `more` the turn passes `max_bytes`.
+    fn grown(&self, more: usize, max_bytes: usize) -> Result<(), ErrorKind> {
+        if self.bytes() + more > max_bytes {
             return Err(ErrorKind::Protocol(ProtocolError::BodyTooLarge { limit: max_bytes }));
         }
         Ok(())

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::content::Content;
 use super::event::AttemptId;
 use super::stream::StreamBody;
+use super::upload::Upload;
 use crate::http1::{ResponseDecoder, ResponseHead};
 use crate::machine::{Ended, IoFailure};
 use crate::outcome::{AttemptRecord, Reason, SpanKind};
@@ -20,12 +21,14 @@ pub(super) struct Attempt {
     pub(super) phase: AttemptPhase,
     /// When the phase began
     pub(super) phase_began: Instant,
-    /// Bytes of head and body that the connection took
-    pub(super) sent: usize,
+    /// The request on its way out
+    pub(super) upload: Upload,
     /// Writing failed: nothing more is written, but an answer may still lie in the socket
     pub(super) write_failed: Option<IoFailure>,
     pub(super) http: Transport,
     pub(super) head: Option<ResponseHead>,
+    /// The bytes of its fields
+    pub(super) head_bytes: usize,
     /// When it came
     pub(super) head_at: Instant,
     /// How the peer's side ended, to be acted on once everything before it is parsed
@@ -86,17 +89,24 @@ pub(super) enum PeerEnd {
 }
 
 impl Attempt {
-    pub(super) fn new(id: AttemptId, number: u32, now: Instant, http: ResponseDecoder) -> Self {
+    pub(super) fn new(
+        id: AttemptId,
+        number: u32,
+        now: Instant,
+        http: ResponseDecoder,
+        upload: Upload,
+    ) -> Self {
         Self {
             id,
             began: now,
             is_replacement: false,
             phase: AttemptPhase::Connecting,
             phase_began: now,
-            sent: 0,
+            upload,
             write_failed: None,
             http: Transport::Http1(http),
             head: None,
+            head_bytes: 0,
             head_at: now,
             peer_end: None,
             peer_gone: false,
@@ -158,6 +168,21 @@ impl Attempt {
     /// Whether the connection is open
     pub(super) fn is_connected(&self) -> bool {
         !matches!(self.phase, AttemptPhase::Connecting)
+    }
+
+    /// How many more bytes of the request's body are wanted
+    ///
+    /// None once there is an answer that does not depend on them.
+    pub(super) fn wants(&self) -> usize {
+        let is_answered = match &self.phase {
+            AttemptPhase::Connecting | AttemptPhase::Refused(_) => true,
+            AttemptPhase::Waiting | AttemptPhase::Unary(_) | AttemptPhase::Raw(_) => false,
+            AttemptPhase::Stream(stream) => stream.marked_at.is_some(),
+        };
+        if is_answered || self.write_failed.is_some() || self.peer_gone || self.peer_end.is_some() {
+            return 0;
+        }
+        self.upload.wants()
     }
 
     /// Where the bytes of the body are read: the input, or what was decoded of it

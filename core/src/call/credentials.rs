@@ -54,6 +54,16 @@ impl Credentials {
         credentials
     }
 
+    /// The credentials in header fields that were made for an attempt
+    pub(super) fn of_fields(headers: &HeaderMap) -> Self {
+        Self::of(headers, &PathAndQuery::from_static("/"))
+    }
+
+    /// Those of another set as well
+    pub(super) fn add_all(&mut self, other: Self) {
+        other.0.into_iter().for_each(|spelling| self.insert(spelling));
+    }
+
     /// The credential in one more header field's value
     pub(super) fn add(&mut self, value: &HeaderValue) {
         if let Ok(value) = value.to_str() {
@@ -159,6 +169,25 @@ impl Credentials {
     }
 
     const BLANK: &str = "[credential]";
+}
+
+/// Header fields as a trace holds them: names, and for each value one that a call takes in the same way
+///
+/// A credential has its placeholder, and all else is blanked.
+pub(crate) fn blanked(fields: &HeaderMap) -> Vec<(String, String)> {
+    let blank =
+        |text: &str| -> String { text.chars().map(|char| if char == ' ' { ' ' } else { 'x' }).collect() };
+    let field = |(name, value): (&HeaderName, &HeaderValue)| {
+        let Ok(text) = value.to_str() else { return (name.to_string(), "x".repeat(value.len())) };
+        let secret = after(text, ' ');
+        let value =
+            match is_credential(name) && *name != header::COOKIE && secret.len() >= Credentials::MIN_BYTES {
+                true => format!("{}{}", blank(&text[..text.len() - secret.len()]), placeholder(secret, 0)),
+                false => blank(text),
+            };
+        (name.to_string(), value)
+    };
+    fields.iter().map(field).collect()
 }
 
 /// What follows the last `separator`; all of `text` where there is none

@@ -66,6 +66,11 @@ impl Document {
         Ok(end.map(|length| from + length))
     }
 
+    /// Bytes that are held
+    pub(super) fn len(&self) -> usize {
+        self.held.len()
+    }
+
     /// Whether what came shows that the body is no document
     pub(super) fn is_none(&self) -> bool {
         !self.is_certain && matches!(self.end, End::Unknown)

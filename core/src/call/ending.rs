@@ -10,11 +10,11 @@ use super::credentials::Credentials;
 use super::event::{AttemptId, CloseMode};
 use super::observer::Observation;
 use super::request::Retries;
-use super::{Call, Inner, Pause, kept};
+use super::{Call, Inner, Pause};
 use crate::content::ContentError;
 use crate::dialect::finish::{self, Ending as TurnEnding};
 use crate::dialect::provider_error;
-use crate::http1::{ResponseHead, Tail, keep_alive_timeout};
+use crate::http1::{ResponseHead, Tail, TailState, keep_alive_timeout};
 use crate::machine::{FailureKind, IoFailure, ProxyRefusal, Stage};
 use crate::outcome::ProviderError;
 use crate::outcome::{
@@ -81,7 +81,7 @@ impl Call {
         if !(attempt.record.reused && unanswered && matches!(kind, ErrorKind::Transport(_))) {
             return None;
         }
-        let is_untouched = attempt.sent == 0 || planted!(ResendCostsNothing);
+        let is_untouched = !attempt.upload.is_begun() || planted!(ResendCostsNothing);
         Some(if is_untouched { Stale::Untouched } else { Stale::WrittenTo })
     }
 
@@ -103,7 +103,9 @@ impl Call {
             Retries::Never => false,
         };
         let most = self.config.max_attempts().get().saturating_add(u32::from(planted!(OneAttemptTooMany)));
-        is_allowed && self.attempts_made < most && is_retryable(kind, headers)
+        // What was read of a body that can be read once does not come again (rule RTY-9).
+        let is_there = !self.body_read || self.request.body.is_replayable();
+        is_allowed && is_there && self.attempts_made < most && is_retryable(kind, headers)
     }
 
     /// How long to pause before another attempt; `None` where there is none
@@ -166,6 +168,10 @@ impl Call {
         };
         if reason != Reason::Sentinel && self.expects_sentinel() {
             self.timeline.note(Note::MissingSentinel);
+        }
+        if !self.has_terminal_state() {
+            let attempt = self.attempts_made;
+            self.observers.tell(self.now, Observation::Terminal { attempt, reason });
         }
         let head = self.end_attempt(reason);
         self.finish_well(ending, head, Vec::new());
@@ -264,10 +270,11 @@ impl Call {
             return None;
         }
         self.span(reason);
-        let whole = self.request.head.len() + self.request.body.len();
         match std::mem::replace(&mut self.inner, Inner::Idle) {
             Inner::Attempting(attempt) => {
-                let is_whole = attempt.sent == whole && attempt.write_failed.is_none() && !attempt.peer_gone;
+                let is_whole = attempt.upload.is_whole(&self.request.body)
+                    && attempt.write_failed.is_none()
+                    && !attempt.peer_gone;
                 let is_leaked =
                     planted!(LeakOnCancelInConnect) && reason == Reason::Cancelled && !attempt.is_connected();
                 let Attempt { id, head, head_at, record, http, body_left, reusable, .. } = *attempt;
@@ -380,6 +387,20 @@ impl Call {
             | ErrorKind::Cancelled
             | ErrorKind::Consumer(_) => {}
         }
+    }
+}
+
+/// What becomes of a connection whose message has ended
+fn kept(keep_for: Option<Duration>) -> CloseMode {
+    keep_for.map_or(CloseMode::Keep, CloseMode::KeepFor)
+}
+
+/// What becomes of a connection whose message goes on with these bytes
+pub(super) fn settle(mut tail: Box<Tail>, bytes: &[u8]) -> CloseMode {
+    match tail.receive(bytes) {
+        TailState::Open => CloseMode::Finish(tail),
+        TailState::Ended => kept(tail.keep_for()),
+        TailState::Broken => CloseMode::Abort,
     }
 }
 

@@ -3,6 +3,7 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `request` | [`Request`]: what a call asks for, checked when it is built |
+//! | `origin` | [`Origin`]: where it goes, and the URL that says so |
 //! | `event` | what the machine is told, asks for and delivers; its timers and states |
 //! | `fact` | what a driver tells that is no byte of HTTP/1.1 |
 //! | `piece` | [`Piece`]: an item of a call, owned |
@@ -13,10 +14,14 @@
 //! | `assembly` | the answer as it is put together, within its cap |
 //! | `stream` | the layers under a stream: framing, dialect, findings |
 //! | `document` | one JSON document in place of a stream |
+//! | `sending` | the request as it goes out, and what the driver reads of it |
+//! | `upload` | what is on its way on one connection: the head, and the body in one buffer or through a window |
 //! | `response` | head and body of the response: what each part means for the call |
 //! | `clocks` | every deadline, derived from the state; what their expiry does |
 //! | `ending` | how an attempt ends: another one, or the outcome |
+//! | `held` | [`Held`]: what a call holds of what its peer sent |
 //! | `content` | a body whose content is encoded, decoded on its way |
+//! | `header_source` | [`HeaderSource`]: header fields that are made for each attempt |
 //! | `credentials` | what must never be printed |
 //! | `recorded` | [`Call::record`], and a request as a trace describes it |
 //!
@@ -31,16 +36,21 @@ mod document;
 mod ending;
 mod event;
 mod fact;
+mod header_source;
+mod held;
 mod model;
 mod observer;
+mod origin;
 mod piece;
 mod progress;
 mod recorded;
 mod request;
 mod response;
+mod sending;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod upload;
 
 use std::fmt;
 use std::time::Duration;
@@ -48,7 +58,7 @@ use std::time::Duration;
 use http::{HeaderMap, StatusCode};
 
 use crate::config::RequestConfig;
-use crate::http1::{self, Limits, ResponseDecoder, TailState};
+use crate::http1::{Limits, ResponseDecoder};
 use crate::machine::{Event, Interest, IoFailure, Machine, Misuse, Permit, Stage, Step, Tail, Wait};
 use crate::outcome::{Billing, ErrorKind, Outcome, Reason, Response, Timeline, Turn};
 use crate::retry::backoff::Backoff;
@@ -57,16 +67,22 @@ use crate::trace::{Noted, Recorder};
 
 use assembly::Assembly;
 use attempt::{Attempt, AttemptPhase, PeerEnd, Transport};
+pub(crate) use credentials::blanked;
+use ending::settle;
 pub use event::{AttemptId, CloseMode, Command, Fact, Item, State, Timer};
+pub use header_source::HeaderSource;
+pub use held::Held;
 use observer::Observers;
 pub use observer::{Observation, Observer};
+pub use origin::Origin;
+pub(crate) use origin::{host_and_port, in_brackets};
 pub use piece::Piece;
 pub use progress::Progress;
 pub(crate) use recorded::Described;
 pub use recorded::DescriptionError;
-pub use request::{Origin, Request, RequestBuilder, RequestError, Retries, Shape};
-pub(crate) use request::{host_and_port, in_brackets};
+pub use request::{Request, RequestBuilder, RequestError, Retries, Shape};
 use response::Delivery;
+use upload::Upload;
 
 /// What a call takes from the world outside, given once
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +119,8 @@ pub struct Call {
 
     attempts_made: u32,
     billing: Billing,
+    /// Some of the body was read that is read as it goes out
+    body_read: bool,
     /// The consumer has not come back since the last item
     item_out: bool,
     /// One of the items that the consumer now has extends the answer
@@ -136,7 +154,8 @@ struct Pause {
 
 impl Call {
     /// A call that has not begun; its clock starts now (rule CFG-5)
-    pub fn new(request: Request, config: RequestConfig, env: Env, now: Instant) -> Self {
+    pub fn new(mut request: Request, config: RequestConfig, env: Env, now: Instant) -> Self {
+        request.set_boundary(env.seed);
         Self {
             config,
             unix_at_origin: env.unix_at_origin,
@@ -153,6 +172,7 @@ impl Call {
             retry: None,
             attempts_made: 0,
             billing: Billing::NotSent,
+            body_read: false,
             item_out: false,
             content_out: false,
             assembly: Assembly::default(),
@@ -279,6 +299,7 @@ impl Call {
             Event::Connected(id) => self.connected(id, false)?,
             Event::Reused(id) => self.connected(id, true)?,
             Event::Sent(id, sent) => self.sent(id, sent)?,
+            Event::Supplied(id, supply) => self.supplied(id, supply)?,
             Event::Received(id, bytes) => return self.received(id, bytes, false),
             Event::Eof(id, ended) => self.peer_ended(id, PeerEnd::Eof(ended))?,
             Event::Failed(id, failure) => self.failed(id, failure)?,
@@ -331,7 +352,11 @@ impl Call {
         let limits = Limits { max_head_bytes: self.config.max_head_bytes() };
         let http = ResponseDecoder::new(&self.request.method, limits);
         self.connect = Some(self.last_id);
-        let mut attempt = Attempt::new(self.last_id, self.attempts_made, began.unwrap_or(self.now), http);
+        // Where header fields are made for each attempt, the head is whole once they are there.
+        let head = self.request.header_maker.is_none().then(|| self.request.head.clone());
+        let upload = Upload::new(head, &self.request.body);
+        let began_at = began.unwrap_or(self.now);
+        let mut attempt = Attempt::new(self.last_id, self.attempts_made, began_at, http, upload);
         attempt.phase_began = self.now;
         attempt.is_replacement = began.is_some();
         self.inner = Inner::Attempting(Box::new(attempt));
@@ -374,21 +399,6 @@ impl Call {
         Ok(())
     }
 
-    fn sent(&mut self, id: AttemptId, sent: usize) -> Result<(), Misuse> {
-        let whole = self.request.head.len() + self.request.body.len();
-        let Some(attempt) = self.open(id)? else { return Ok(()) };
-        let outgoing = if attempt.write_failed.is_some() { 0 } else { whole - attempt.sent };
-        if sent > outgoing {
-            return Err(Misuse::SentTooMuch { sent, outgoing });
-        }
-        attempt.sent += sent;
-        attempt.record.bytes_sent += sent as u64;
-        if sent > 0 && !planted!(SentNotBilled) {
-            self.billing = self.billing.max(Billing::MaybeBilled);
-        }
-        Ok(())
-    }
-
     /// Takes note of bytes that came: of HTTP/1.1, or of a body that another transport parsed
     fn received<'e>(&mut self, id: AttemptId, bytes: &'e [u8], are_facts: bool) -> Result<&'e [u8], Misuse> {
         let now = self.now;
@@ -410,7 +420,7 @@ impl Call {
             ));
         }
         // Another transport says what it has sent by the head that answers it.
-        if attempt.record.reused && attempt.sent == 0 && !are_facts && !bytes.is_empty() {
+        if attempt.record.reused && !attempt.upload.is_begun() && !are_facts && !bytes.is_empty() {
             // No answer to a request that nobody has seen: perhaps why the server closes it. Past the
             // deadline there is no time for another connection, and the expiry is what comes next.
             if self.spent().is_none() {
@@ -495,6 +505,7 @@ impl Call {
                 link: attempt.id,
                 read: !self.item_out && attempt.peer_end.is_none(),
                 write: self.outgoing(attempt.id).iter().any(|part| !part.is_empty()),
+                supply: attempt.wants(),
             }),
             Inner::Idle | Inner::Attempting(_) | Inner::Pausing(_) | Inner::Ending(_) | Inner::Over => None,
         };
@@ -563,27 +574,12 @@ impl Machine for Call {
             Inner::Attempting(attempt)
                 if attempt.id == link && attempt.is_connected() && attempt.write_failed.is_none() =>
             {
-                let in_head = attempt.sent.min(self.request.head.len());
-                [&self.request.head[in_head..], &self.request.body[attempt.sent - in_head..]]
+                attempt.upload.outgoing(&self.request.body)
             }
             Inner::Idle | Inner::Attempting(_) | Inner::Pausing(_) | Inner::Ending(_) | Inner::Over => {
                 [&[], &[]]
             }
         }
-    }
-}
-
-/// What becomes of a connection whose message has ended
-fn kept(keep_for: Option<Duration>) -> CloseMode {
-    keep_for.map_or(CloseMode::Keep, CloseMode::KeepFor)
-}
-
-/// What becomes of a connection whose message goes on with these bytes
-fn settle(mut tail: Box<http1::Tail>, bytes: &[u8]) -> CloseMode {
-    match tail.receive(bytes) {
-        TailState::Open => CloseMode::Finish(tail),
-        TailState::Ended => kept(tail.keep_for()),
-        TailState::Broken => CloseMode::Abort,
     }
 }
 

@@ -16,14 +16,16 @@ impl Request {
     ///
     /// Paths that name one are those of Gemini (`…/models/{model}:generateContent`), Azure
     /// (`…/deployments/{model}/…`) and Bedrock (`…/model/{model}/…`). `None` where neither does, or the
-    /// body is no JSON. The body is read anew each time.
+    /// body is no JSON. One that is in no
+    /// buffer is not read, and the others anew each time.
     pub fn model(&self) -> Option<String> {
         #[derive(Deserialize)]
         struct Named<'a> {
             #[serde(borrow)]
             model: Cow<'a, str>,
         }
-        let named = serde_json::from_slice::<Named<'_>>(&self.body).ok();
+        let body = self.body.as_bytes();
+        let named = body.and_then(|body| serde_json::from_slice::<Named<'_>>(body).ok());
         named.map(|named| named.model.into_owned()).or_else(|| in_path(self.target.path()).map(str::to_owned))
     }
 }

@@ -75,7 +75,7 @@ pub enum Observation<'a> {
         /// The attempt, from 1
         attempt: u32,
     },
-    /// The terminal state is known: the answer is whole (rule STR-4)
+    /// The terminal state of a stream is known: the answer is whole (rule STR-4)
     ///
     /// Comes again where a provider goes on after its completion marker.
     Terminal {

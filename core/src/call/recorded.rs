@@ -5,8 +5,10 @@ use http::Method;
 use serde::{Deserialize, Serialize};
 
 use super::credentials::Credentials;
+use super::header_source::HeaderMaker;
 use super::request::{Request, RequestError, Retries, Shape};
 use super::{Call, Env, Inner};
+use crate::body::Body;
 use crate::dialect::Dialect;
 use crate::machine::Misuse;
 use crate::trace::{Header, Recorder, Recording, Redactor};
@@ -52,9 +54,24 @@ pub(crate) struct Described {
     retries: Retries,
     forwarded: bool,
     head_bytes: u64,
+    /// Zero where that is not known before the body ends
     body_bytes: u64,
+    /// None for a body in one buffer
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    streamed: Option<Streamed>,
+    /// Where header fields are made for each attempt, the names of those they may replace, in order, and the
+    /// lengths of their values
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    head_fields: Option<Vec<(String, usize)>>,
     /// A placeholder for each credential
     credentials: Vec<String>,
+}
+
+/// A body that is read as it goes out
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Streamed {
+    of_known_length: bool,
+    once: bool,
 }
 
 /// A description that no request can have
@@ -64,6 +81,9 @@ pub enum DescriptionError {
     /// The method is none
     #[error("the method of the request is none")]
     Method,
+    /// The fields of the head are not as long as the head, or one is none
+    #[error("the head of the request does not have the fields that it should have")]
+    Head,
     /// The dialect is not known here
     #[error("the dialect `{0}` is not known: the trace may be of a newer version")]
     Dialect(String),
@@ -101,7 +121,12 @@ impl Described {
             retries: request.retries,
             forwarded: request.forwarded,
             head_bytes: request.head.len() as u64,
-            body_bytes: request.body.len() as u64,
+            body_bytes: request.body.len().unwrap_or(0),
+            head_fields: request.header_maker.is_some().then(|| fields_of(&request.head)),
+            streamed: request.body.as_bytes().is_none().then(|| Streamed {
+                of_known_length: request.body.len().is_some(),
+                once: !request.body.is_replayable(),
+            }),
             credentials: credentials.placeholders().into_iter().map(|(_, placeholder)| placeholder).collect(),
         }
     }
@@ -115,7 +140,9 @@ impl Described {
             .dialect
             .as_deref()
             .map(|name| Dialect::from_name(name).ok_or_else(|| DescriptionError::Dialect(name.to_owned())));
-        let (bytes, most) = (self.head_bytes.saturating_add(self.body_bytes), Self::MAX_REQUEST_BYTES);
+        // What stands for a body that is read as it goes out is made as it goes out.
+        let in_buffer = if self.streamed.is_none() { self.body_bytes } else { 0 };
+        let (bytes, most) = (self.head_bytes.saturating_add(in_buffer), Self::MAX_REQUEST_BYTES);
         if bytes > most {
             return Err(DescriptionError::TooLarge { bytes, most });
         }
@@ -124,9 +151,48 @@ impl Described {
         request.shape = self.shape;
         request.dialect = dialect.transpose()?;
         request.forwarded = self.forwarded;
-        request.head = blanks(self.head_bytes);
-        request.body = blanks(self.body_bytes);
+        request.head = match &self.head_fields {
+            None => blanks(self.head_bytes),
+            Some(fields) => {
+                request.header_maker = Some(HeaderMaker::blank());
+                blank_head(self.head_bytes, fields).ok_or(DescriptionError::Head)?
+            }
+        };
+        request.body = match &self.streamed {
+            None => blanks(self.body_bytes).into(),
+            Some(Streamed { of_known_length, once }) => {
+                Body::blank(of_known_length.then_some(self.body_bytes), *once)
+            }
+        };
         request.credentials = Credentials::of_placeholders(&self.credentials);
         Ok(request)
     }
+}
+
+/// The names of a head's fields, and the lengths of their values
+fn fields_of(head: &[u8]) -> Vec<(String, usize)> {
+    let lines = head.split(|byte| *byte == b'\n').skip(1);
+    let field = |line: &[u8]| {
+        let colon = memchr::memchr(b':', line)?;
+        Some((String::from_utf8_lossy(&line[..colon]).into_owned(), line.len() - colon - ": \r".len()))
+    };
+    lines.filter_map(field).collect()
+}
+
+/// A head of so many bytes with such fields; none where there is no such head
+fn blank_head(bytes: u64, fields: &[(String, usize)]) -> Option<Bytes> {
+    let lengths =
+        fields.iter().map(|(name, value)| name.len().checked_add(*value)?.checked_add(": \r\n".len()));
+    let of_fields = lengths.sum::<Option<usize>>()?;
+    let line = usize::try_from(bytes).ok()?.checked_sub(of_fields)?.checked_sub("\r\n\r\n".len())?;
+    let mut head = vec![b'x'; line];
+    for (name, value) in fields {
+        http::HeaderName::try_from(name).ok()?;
+        head.extend_from_slice(b"\r\n");
+        head.extend_from_slice(name.as_bytes());
+        head.extend_from_slice(b": ");
+        head.resize(head.len() + value, b'x');
+    }
+    head.extend_from_slice(b"\r\n\r\n");
+    Some(head.into())
 }

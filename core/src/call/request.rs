@@ -1,15 +1,18 @@
 //! What a call asks for: where, what, and how its answer comes.
 
 use std::fmt;
-use std::net::Ipv6Addr;
 
 use bytes::Bytes;
 use http::header::{self, HeaderName};
-use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderMap, HeaderValue, Method, Uri};
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderValue, Method};
 use serde::{Deserialize, Serialize};
 
 use super::credentials::{self, Credentials};
+use super::event::AttemptId;
+use super::header_source::{HeaderMaker, HeaderSource, Made};
+use super::origin::{Origin, parse_url};
+use crate::body::{Body, Boundary, Form, FormError};
 use crate::config::{ConfigError, Overrides, RequestConfig};
 use crate::connect::Proxy;
 use crate::dialect::Dialect;
@@ -41,12 +44,14 @@ pub struct Request {
     pub(super) credentials: Credentials,
     /// What goes out before the body: the header fields and those that frame the message
     pub(super) head: Bytes,
-    pub(super) body: Bytes,
+    pub(super) body: Body,
     pub(super) shape: Shape,
     pub(super) dialect: Option<Dialect>,
     pub(super) retries: Retries,
     /// A proxy gets it and forwards it
     pub(super) forwarded: bool,
+    /// What makes header fields for each attempt
+    pub(super) header_maker: Option<HeaderMaker>,
     /// None where there are none, which is the usual case
     overrides: Option<Box<Overrides>>,
 }
@@ -81,57 +86,6 @@ pub enum Retries {
     Never,
 }
 
-/// Where a request goes: scheme, host and port
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Origin {
-    tls: bool,
-    host: String,
-    port: u16,
-}
-
-impl Origin {
-    /// Whether the scheme is `https`
-    pub fn is_tls(&self) -> bool {
-        self.tls
-    }
-
-    /// The host's name or address; an IPv6 address without its brackets
-    pub fn host(&self) -> &str {
-        &self.host
-    }
-
-    /// The port, given or the scheme's own
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// Host and port as in a `Host` field: brackets around IPv6, no port where it is the scheme's own
-    pub fn authority(&self) -> String {
-        match (self.tls, self.port) {
-            (true, 443) | (false, 80) => in_brackets(&self.host),
-            (_, _) => self.host_and_port(),
-        }
-    }
-
-    /// Host and port, always both: brackets around IPv6
-    pub fn host_and_port(&self) -> String {
-        format!("{}:{}", in_brackets(&self.host), self.port)
-    }
-}
-
-/// `scheme://host:port`
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.tls { "https" } else { "http" };
-        write!(f, "{scheme}://{}", self.host_and_port())
-    }
-}
-
-/// A host as it stands in a URL: an IPv6 address in brackets
-pub(crate) fn in_brackets(host: &str) -> String {
-    if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
-}
-
 impl Request {
     /// A POST to an absolute `http` or `https` URL
     pub fn post(url: &str) -> RequestBuilder {
@@ -146,6 +100,26 @@ impl Request {
     /// Where it goes
     pub fn origin(&self) -> &Origin {
         &self.origin
+    }
+
+    /// The method
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// Path and query; the query may hold a credential
+    pub fn target(&self) -> &PathAndQuery {
+        &self.target
+    }
+
+    /// What makes header fields for each attempt, where something does
+    pub(crate) fn header_maker(&self) -> Option<&HeaderMaker> {
+        self.header_maker.as_ref()
+    }
+
+    /// What it sends after its head
+    pub fn body(&self) -> &Body {
+        &self.body
     }
 
     /// How its answer comes
@@ -191,6 +165,16 @@ impl Request {
     }
 }
 
+impl Request {
+    /// Gives a form its boundary, once it is known which call sends it
+    pub(super) fn set_boundary(&mut self, seed: u64) {
+        let boundary = Boundary::of(seed);
+        if self.body.set_boundary(boundary) {
+            self.head = boundary.set_in(&self.head);
+        }
+    }
+}
+
 /// Credentials, in header fields and in the query, are left out
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -198,7 +182,7 @@ impl fmt::Debug for Request {
             .field("method", &self.method)
             .field("origin", &format_args!("{}", self.origin))
             .field("path", &self.target.path())
-            .field("body_bytes", &self.body.len())
+            .field("body", &self.body)
             .field("shape", &self.shape)
             .field("dialect", &self.dialect)
             .field("retries", &self.retries)
@@ -222,11 +206,12 @@ impl RequestBuilder {
             target,
             credentials: Credentials::default(),
             head: Bytes::new(),
-            body: Bytes::new(),
+            body: Body::default(),
             shape: Shape::default(),
             dialect: None,
             retries: Retries::default(),
             forwarded: false,
+            header_maker: None,
             overrides: None,
         });
         Self { request, headers: HeaderMap::new() }
@@ -294,13 +279,53 @@ impl RequestBuilder {
         })
     }
 
+    /// Header fields that are made for each attempt: a fresh token, a signature over a date
+    ///
+    /// `make` is called once the attempt has its connection, on the thread that drives the call, and must
+    /// not wait; what takes time is a [`HeaderSource`]. Its fields are added, and take the place of those of
+    /// the same name. What it fails with ends the call as
+    /// [`Consumer`](crate::outcome::ErrorKind::Consumer). No trace holds a value of these fields.
+    ///
+    /// ```
+    /// use steadfast::call::Request;
+    /// use steadfast::http::{HeaderMap, HeaderValue, header};
+    ///
+    /// # fn sign(method: &str, path: &str) -> Result<HeaderValue, std::io::Error> { Ok(HeaderValue::from_static("x")) }
+    /// let request = Request::post("https://bedrock.example/model/m/invoke")
+    ///     .attempt_headers(|request, _attempt| {
+    ///         let signature = sign(request.method().as_str(), request.target().path())?;
+    ///         Ok::<_, std::io::Error>(HeaderMap::from_iter([(header::AUTHORIZATION, signature)]))
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), steadfast::call::RequestError>(())
+    /// ```
+    pub fn attempt_headers<E: fmt::Display>(
+        self,
+        make: impl Fn(&Request, AttemptId) -> Result<HeaderMap, E> + Send + Sync + 'static,
+    ) -> Self {
+        self.attempt_header_source(move |request, attempt| {
+            Made(Some(make(request, attempt).map_err(|error| error.to_string())))
+        })
+    }
+
+    /// As [`RequestBuilder::attempt_headers`], from what takes its time over them: a token that is fetched
+    pub fn attempt_header_source<S: HeaderSource + 'static>(
+        self,
+        make: impl Fn(&Request, AttemptId) -> S + Send + Sync + 'static,
+    ) -> Self {
+        self.change(|request, _| {
+            request.header_maker = Some(HeaderMaker::new(make));
+            Ok(())
+        })
+    }
+
     /// One idempotency key for the call, the same on each attempt (rule RTY-7)
     pub fn idempotency_key(self, key: &str) -> Self {
         self.header("idempotency-key", key)
     }
 
-    /// A body of bytes
-    pub fn body(self, body: impl Into<Bytes>) -> Self {
+    /// A body: bytes, or a [`Body`] that is read as it goes out
+    pub fn body(self, body: impl Into<Body>) -> Self {
         self.change(|request, _| {
             request.body = body.into();
             Ok(())
@@ -313,6 +338,15 @@ impl RequestBuilder {
             let body = serde_json::to_vec(body).map_err(|error| RequestError::Body(error.to_string()))?;
             request.body = body.into();
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            Ok(())
+        })
+    }
+
+    /// A body of several parts, and its `content-type`
+    pub fn form(self, form: Form) -> Self {
+        self.change(|request, headers| {
+            headers.insert(header::CONTENT_TYPE, form.content_type());
+            request.body = form.into_body().map_err(|FormError| RequestError::Part)?;
             Ok(())
         })
     }
@@ -387,7 +421,7 @@ impl RequestBuilder {
             target: request.target.as_str(),
             host: &request.origin.authority(),
             headers: &self.headers,
-            body_length: request.body.len() as u64,
+            body_length: request.body.len(),
         };
         request.head = head.encode()?;
         request.credentials = Credentials::of(&self.headers, &request.target);
@@ -414,6 +448,9 @@ pub enum RequestError {
     /// The body cannot be written as JSON
     #[error("the body cannot be written as JSON: {0}")]
     Body(String),
+    /// The media type of a part of a form cannot be sent
+    #[error("the content type of a part is empty, or not visible ASCII")]
+    Part,
     /// A stream was asked for, but not what its events mean
     #[error("a stream needs a dialect: call dialect(…) as well")]
     StreamWithoutDialect,
@@ -446,84 +483,9 @@ pub enum RequestError {
     Config(#[from] ConfigError),
 }
 
-fn parse_url(url: &str) -> Result<(Origin, PathAndQuery), RequestError> {
-    let uri = Uri::try_from(url.trim()).map_err(|_| RequestError::Url("not a URL"))?;
-    let tls = match uri.scheme() {
-        Some(scheme) if *scheme == Scheme::HTTPS => true,
-        Some(scheme) if *scheme == Scheme::HTTP => false,
-        Some(_) => return Err(RequestError::Url("the scheme is neither http nor https")),
-        None => return Err(RequestError::Url("it needs a scheme and a host, as in https://host/path")),
-    };
-    let authority = uri.authority().ok_or(RequestError::Url("it names no host"))?;
-    if authority.as_str().contains('@') {
-        return Err(RequestError::Url("it holds a user name or password; use a header instead"));
-    }
-    let (host, port) = host_and_port(authority).map_err(RequestError::Url)?;
-    let port = port.unwrap_or(if tls { 443 } else { 80 });
-    let target = uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));
-    Ok((Origin { tls, host, port }, target))
-}
-
-/// The host of a URL in lower case, an IPv6 address without its brackets, and its port if it gives one
-///
-/// Errors: what is wrong with it.
-pub(crate) fn host_and_port(authority: &Authority) -> Result<(String, Option<u16>), &'static str> {
-    let host = match authority.host().strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
-        Some(address) => {
-            let address = address.parse::<Ipv6Addr>();
-            address.map_err(|_| "between the brackets is no IPv6 address")?.to_string()
-        }
-        None if authority.host().is_empty() => return Err("it names no host"),
-        None => authority.host().to_ascii_lowercase(),
-    };
-    let port = match authority.as_str()[authority.host().len()..].strip_prefix(':') {
-        None => None,
-        // The parser of `u16` takes a plus sign.
-        Some(port) if port.starts_with('+') => return Err("the port is not a number up to 65535"),
-        Some(port) => match port.parse() {
-            Ok(0) => return Err("port 0 cannot be connected to"),
-            Ok(port) => Some(port),
-            Err(_) => return Err("the port is not a number up to 65535"),
-        },
-    };
-    Ok((host, port))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn origin(url: &str) -> Result<String, RequestError> {
-        parse_url(url).map(|(origin, target)| format!("{origin} {target}"))
-    }
-
-    #[test]
-    fn urls() {
-        assert_eq!(origin("https://API.example/v1/x?a=b#c").unwrap(), "https://api.example:443 /v1/x?a=b");
-        assert_eq!(origin("http://[::1]:8080").unwrap(), "http://[::1]:8080 /");
-        assert_eq!(origin("https://[2001:DB8:0::1]/").unwrap(), "https://[2001:db8::1]:443 /");
-        assert_eq!(origin("http://127.0.0.1:8097/v1\n").unwrap(), "http://127.0.0.1:8097 /v1");
-        for bad in [
-            "",
-            "api.example/v1",
-            "/v1",
-            "ftp://x/",
-            "http://",
-            "http://u:secret@h/",
-            "http://h:0/",
-            "http://h:99999/",
-            "http://h:+80/",
-            "http://h:/",
-            "http://:80/",
-            "http://[::g]/",
-            "http://[127.0.0.1]/",
-            "http://h/a b",
-            "http://h/\r\nx: y",
-        ] {
-            let error = origin(bad).unwrap_err();
-            assert!(!error.to_string().contains("secret"), "{bad}: {error}");
-        }
-    }
 
     #[test]
     fn l06_an_api_key_with_a_line_end() {

@@ -8,6 +8,7 @@ use super::attempt::{Attempt, AttemptPhase, PeerEnd, RawBody, Transport};
 use super::clocks::stream_of;
 use super::content::Content;
 use super::event::Item;
+use super::held::headers_bytes;
 use super::observer::Observation;
 use super::request::Shape;
 use super::stream::{StreamBody, Tail, malformed, text_of};
@@ -125,7 +126,12 @@ impl Call {
                 if is_document && matches!(event, Ok(true)) {
                     self.timeline.note(Note::UnaryAnswerToStream);
                 }
-                (taken, event.map(|event| record.events += u64::from(event && !is_document)))
+                let event = match event {
+                    // What a decoder has yet to hand over belongs to the answer.
+                    Ok(true) if self.assembly.bytes() + stream.decoder_held() > max_body_bytes => too_large(),
+                    event => event.map(|event| record.events += u64::from(event && !is_document)),
+                };
+                (taken, event)
             }
             AttemptPhase::Unary(held) | AttemptPhase::Refused(held) => {
                 let taken = room(held.len());
@@ -170,9 +176,8 @@ impl Call {
     pub(super) fn head_arrived(&mut self, mut head: ResponseHead) {
         self.request.credentials.blank_headers(&mut head.headers);
         let (now, shape, dialect) = (self.now, self.request.shape, self.request.dialect);
-        let whole = self.request.head.len() + self.request.body.len();
         let Inner::Attempting(attempt) = &mut self.inner else { return };
-        if attempt.sent < whole && matches!(attempt.http, Transport::Http1(_)) {
+        if !attempt.upload.is_whole(&self.request.body) && matches!(attempt.http, Transport::Http1(_)) {
             self.timeline.note(Note::ResponseBeforeRequestEnd);
         }
         let (number, status) = (attempt.record.number, head.status.as_u16());
@@ -195,6 +200,7 @@ impl Call {
             (Shape::Unary | Shape::Stream, _) => AttemptPhase::Unary(Vec::new()),
         };
         let is_answer = !matches!(phase, AttemptPhase::Refused(_));
+        attempt.head_bytes = headers_bytes(&head.headers);
         attempt.head = Some(head);
         attempt.head_at = now;
         let unsupported = match content {
@@ -400,6 +406,7 @@ impl Call {
         if text.trim_ascii().is_empty() {
             return self.fail(ErrorKind::Empty);
         }
+        let max_body_bytes = self.config.max_body_bytes();
         let mut findings = Findings::default();
         let mut decoder = Decoder::new(dialect);
         if let Err(error) = decoder.unary(&text, &mut findings) {
@@ -408,7 +415,7 @@ impl Call {
         findings.end();
         while let Some(index) = findings.take_index() {
             let finding = findings.get(index);
-            if let Err(kind) = self.assembly.absorb(finding, &findings, text.as_bytes(), usize::MAX) {
+            if let Err(kind) = self.assembly.absorb(finding, &findings, text.as_bytes(), max_body_bytes) {
                 return self.fail(kind);
             }
         }
@@ -461,11 +468,8 @@ impl Call {
             self.timeline.note(Note::PayloadSkipped);
         }
         match (stream.progress(), stream.marked_at) {
-            (Progress::Ended, marked_at) => {
+            (Progress::Ended, _) => {
                 let reason = if stream.is_whole() { Reason::EndOfBody } else { Reason::Sentinel };
-                if marked_at.is_none() {
-                    self.observers.tell(now, Observation::Terminal { attempt: number, reason });
-                }
                 if !self.end_pieces() {
                     self.complete(reason);
                 }

@@ -415,6 +415,22 @@ impl StreamBody {
             (Place::Own | Place::Framer(_), _) => self.own.as_bytes(),
         }
     }
+
+    /// Bytes that are held of events, and of one JSON document in place of them
+    pub(super) fn held(&self) -> (usize, usize) {
+        let own = self.own.len() + self.own_name.len();
+        let found = self.findings.held() + self.bare_error.as_ref().map_or(0, String::len);
+        let document = self.document.as_ref().map_or(0, |document| document.len());
+        match &self.source {
+            Source::Events(framer) => (framer.held() + own + found, document),
+            Source::Whole(whole) => (found, whole.len() + own + document),
+        }
+    }
+
+    /// Bytes of the answer that the decoder has yet to hand over
+    pub(super) fn decoder_held(&self) -> usize {
+        self.decoder.held()
+    }
 }
 
 /// Whether a bare line in an event stream is an error, and so no noise

@@ -26,7 +26,7 @@ impl HttpConnect {
             target: &target,
             host: &target,
             headers: &headers,
-            body_length: 0,
+            body_length: Some(0),
         };
         outgoing.extend_from_slice(&head.encode().expect("an origin's host was checked with its URL"));
         let limits = Limits { max_head_bytes: MAX_CONNECT_HEAD_BYTES };

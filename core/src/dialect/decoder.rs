@@ -198,6 +198,10 @@ impl Decode for Decoder {
     fn progress(&self) -> Progress {
         dispatch!(self, decoder => decoder.progress())
     }
+
+    fn held(&self) -> usize {
+        dispatch!(self, decoder => decoder.held())
+    }
 }
 
 #[cfg(test)]

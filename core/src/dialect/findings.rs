@@ -164,6 +164,11 @@ impl Findings {
         self.queue.len()
     }
 
+    /// Bytes that are held of the event: strings without their escapes, and a place for each finding
+    pub(crate) fn held(&self) -> usize {
+        self.scratch.len() + self.queue.len() * size_of::<Finding>() + self.halves.len() * size_of::<Half>()
+    }
+
     /// The next finding, which stays until the next [`Findings::clear`]
     pub fn take(&mut self) -> Option<&Finding> {
         self.take_index().map(|index| self.get(index))
@@ -373,6 +378,25 @@ impl Finding {
             | Self::Unknown => {}
         }
         self
+    }
+
+    /// Bytes of the provider's own words about the answer, which no delta brings
+    pub(crate) fn words(&self) -> usize {
+        match self {
+            Self::Finish { reason, .. } => Findings::len_of(*reason),
+            Self::Identity { id, model } => Findings::len_of(*id) + Findings::len_of(*model),
+            Self::Usage { raw, .. } => Findings::len_of(*raw),
+            Self::Opened { .. }
+            | Self::Text { .. }
+            | Self::Reasoning { .. }
+            | Self::Refusal { .. }
+            | Self::ToolCall { .. }
+            | Self::ToolArguments { .. }
+            | Self::Signature { .. }
+            | Self::Error(_)
+            | Self::Blocked(_)
+            | Self::Unknown => 0,
+        }
     }
 
     /// Adds this finding to the turn, unless it is an error, a block or unknown

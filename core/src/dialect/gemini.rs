@@ -57,6 +57,11 @@ impl Decode for Gemini {
     fn progress(&self) -> Progress {
         if self.ended { Progress::Ended } else { self.choices.progress() }
     }
+
+    /// Arguments that come value by value
+    fn held(&self) -> usize {
+        self.streamed.values().map(Streamed::held).sum()
+    }
 }
 
 impl Gemini {

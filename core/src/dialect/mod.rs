@@ -273,6 +273,14 @@ pub trait Decode: std::fmt::Debug + Send + Sync {
 
     /// What is known of the turn's end
     fn progress(&self) -> Progress;
+
+    /// Bytes of the answer that it keeps from event to event and has yet to hand over in findings
+    ///
+    /// They count against `max_body_bytes`, as the answer does. None, where a dialect keeps no more than
+    /// ids, names and counts.
+    fn held(&self) -> usize {
+        0
+    }
 }
 
 /// How far a turn is

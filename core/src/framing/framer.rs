@@ -64,6 +64,15 @@ impl Framer {
         }
     }
 
+    /// Bytes that it holds of the event under way, or of the one that it returned last
+    pub(crate) fn held(&self) -> usize {
+        match self {
+            Self::Sse(framer) => framer.held(),
+            Self::Ndjson(framer) => framer.held(),
+            Self::JsonArray(framer) => framer.held(),
+        }
+    }
+
     /// What the end of the body leaves unterminated; an array has none, since an element that is not
     /// closed is not whole
     pub fn tail(&mut self) -> Option<Event> {

@@ -123,6 +123,11 @@ impl Framer {
         result
     }
 
+    /// Bytes that it holds
+    pub(super) fn held(&self) -> usize {
+        self.kept.len()
+    }
+
     /// The bytes of a piece of the event that came last
     ///
     /// `input` is the input of the call that returned the event.

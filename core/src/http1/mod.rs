@@ -45,6 +45,7 @@ pub use chunked::MAX_CHUNK_LINE_BYTES;
 pub use error::{Http1Error, Incomplete};
 pub use head::ResponseHead;
 pub use keep_alive::keep_alive_timeout;
+pub(crate) use request::with_fields;
 pub use request::{RequestError, RequestHead};
 pub use response::{End, Limits, MAX_INTERIM_RESPONSES, Part, ResponseDecoder};
 pub use section::{FieldLine, MAX_FIELDS, MAX_TRAILER_BYTES};

@@ -39,7 +39,7 @@ const RESERVED: [HeaderName; 9] = [
 ///     target: "/v1/chat/completions",
 ///     host: "api.example.com",
 ///     headers: &HeaderMap::new(),
-///     body_length: 2,
+///     body_length: Some(2),
 /// };
 /// assert_eq!(
 ///     head.encode()?,
@@ -61,8 +61,9 @@ pub struct RequestHead<'a> {
     pub host: &'a str,
     /// The caller's header fields
     pub headers: &'a HeaderMap,
-    /// The length of the body in bytes; zero where there is none
-    pub body_length: u64,
+    /// The length of the body in bytes, zero where there is none; `None` for a body that goes out in chunks
+    /// because its length is not known yet
+    pub body_length: Option<u64>,
 }
 
 /// A request that cannot be sent as it is; the text names the fix
@@ -86,7 +87,8 @@ impl RequestHead<'_> {
     /// The head as it goes over the wire, its empty line included
     ///
     /// `Content-Length` is sent where there is a body, and for an empty one where the method
-    /// usually has one: POST, PUT and PATCH (RFC 9110 8.6). `Accept-Encoding: identity` is sent
+    /// usually has one: POST, PUT and PATCH (RFC 9110 8.6); `Transfer-Encoding: chunked` where its length
+    /// is not known. `Accept-Encoding: identity` is sent
     /// unless the caller set that field. The bytes hold the caller's credentials: do not print them.
     ///
     /// Errors: [`RequestError`]. `Host`, `Content-Length` and the fields that belong to one
@@ -121,12 +123,39 @@ impl RequestHead<'_> {
         if !self.headers.contains_key(ACCEPT_ENCODING) {
             field(&mut head, &ACCEPT_ENCODING, b"identity");
         }
-        if self.body_length > 0 || matches!(*self.method, Method::POST | Method::PUT | Method::PATCH) {
-            write!(head, "{CONTENT_LENGTH}: {}\r\n", self.body_length).expect("writing to a Vec cannot fail");
+        match self.body_length {
+            None => field(&mut head, &TRANSFER_ENCODING, b"chunked"),
+            Some(0) if !matches!(*self.method, Method::POST | Method::PUT | Method::PATCH) => {}
+            Some(length) => {
+                write!(head, "{CONTENT_LENGTH}: {length}\r\n").expect("writing to a Vec cannot fail");
+            }
         }
         head.extend_from_slice(b"\r\n");
         head
     }
+}
+
+/// An encoded head with these fields in the place of those of the same name
+///
+/// Errors: a field that is not the caller's to set.
+pub(crate) fn with_fields(head: &[u8], fields: &HeaderMap) -> Result<Bytes, RequestError> {
+    if let Some(name) = fields.keys().find(|name| RESERVED.contains(name)) {
+        return Err(RequestError::Reserved { name: name.clone() });
+    }
+    let lines = head[..head.len() - 2].split_inclusive(|byte| *byte == b'\n');
+    let mut changed = Vec::with_capacity(2 * head.len());
+    for (number, line) in lines.enumerate() {
+        let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
+        let is_replaced = std::str::from_utf8(name).is_ok_and(|name| fields.contains_key(name));
+        if number == 0 || !is_replaced {
+            changed.extend_from_slice(line);
+        }
+    }
+    for (name, value) in fields {
+        field(&mut changed, name, value.as_bytes());
+    }
+    changed.extend_from_slice(b"\r\n");
+    Ok(changed.into())
 }
 
 impl fmt::Debug for RequestHead<'_> {
@@ -167,7 +196,7 @@ mod tests {
     use super::*;
 
     fn head<'a>(method: &'a Method, headers: &'a HeaderMap, body_length: u64) -> RequestHead<'a> {
-        RequestHead { method, target: "/v1?x=1", host: "[::1]:8080", headers, body_length }
+        RequestHead { method, target: "/v1?x=1", host: "[::1]:8080", headers, body_length: Some(body_length) }
     }
 
     fn encode(method: &Method, headers: &HeaderMap, body_length: u64) -> String {
@@ -216,6 +245,27 @@ mod tests {
     }
 
     #[test]
+    fn fields_take_the_place_of_those_of_their_name() {
+        let old = HeaderMap::from_iter([
+            (http::header::AUTHORIZATION, HeaderValue::from_static("old")),
+            (HeaderName::from_static("x-date"), HeaderValue::from_static("a")),
+        ]);
+        let head = head(&Method::GET, &old, 0).encode().unwrap();
+        let new = HeaderMap::from_iter([
+            (http::header::AUTHORIZATION, HeaderValue::from_static("new")),
+            (HeaderName::from_static("x-more"), HeaderValue::from_static("b")),
+        ]);
+        let changed = String::from_utf8(with_fields(&head, &new).unwrap().to_vec()).unwrap();
+        assert_eq!(
+            changed,
+            "GET /v1?x=1 HTTP/1.1\r\nhost: [::1]:8080\r\nx-date: a\r\naccept-encoding: identity\r\n\
+             authorization: new\r\nx-more: b\r\n\r\n"
+        );
+        let reserved = HeaderMap::from_iter([(HOST, HeaderValue::from_static("other"))]);
+        assert_eq!(with_fields(&head, &reserved), Err(RequestError::Reserved { name: HOST }));
+    }
+
+    #[test]
     fn nothing_can_end_a_line_early() {
         let headers = HeaderMap::new();
         let request = head(&Method::GET, &headers, 0);
@@ -237,7 +287,7 @@ mod tests {
     #[test]
     fn debug_shows_neither_values_nor_the_query() {
         let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static("secret"))]);
-        let expected = r#"RequestHead { method: GET, path: "/v1", host: "[::1]:8080", headers: ["host"], body_length: 0 }"#;
+        let expected = r#"RequestHead { method: GET, path: "/v1", host: "[::1]:8080", headers: ["host"], body_length: Some(0) }"#;
         assert_eq!(format!("{:?}", head(&Method::GET, &headers, 0)), expected);
     }
 }

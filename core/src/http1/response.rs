@@ -166,6 +166,11 @@ impl ResponseDecoder {
         self.lines.as_deref().unwrap_or_default()
     }
 
+    /// Bytes of a head or a trailer section that is not whole
+    pub(crate) fn held(&self) -> usize {
+        self.section.len()
+    }
+
     /// Takes in bytes: how many were consumed, and the part that they complete
     ///
     /// Call it again with the rest, an empty rest too, until it gives no part. Then all bytes are

@@ -213,6 +213,13 @@ impl Turn {
         }
     }
 
+    /// Bytes of what the provider says about its answer: id, model, usage, finish reasons
+    pub(crate) fn words(&self) -> usize {
+        let reasons = self.choices.iter().map(|choice| &choice.finish_reason);
+        let words = reasons.chain([&self.id, &self.model]).flatten().map(String::len);
+        words.sum::<usize>() + self.usage.as_ref().map_or(0, |usage| usage.raw.len())
+    }
+
     /// Text of the first choice; empty where there is none
     pub fn text(&self) -> &str {
         self.choices.first().map_or("", |choice| &choice.text)

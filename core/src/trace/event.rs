@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::bodies::Content;
+use crate::body::WINDOW_BYTES;
 use crate::call::{AttemptId, Call, Fact};
 use crate::http1::ResponseHead;
-use crate::machine::{Ended, Event, IoFailure};
+use crate::machine::{Ended, Event, IoFailure, Supply};
 use crate::time::Instant;
 
 /// An event that a call accepted, and when
@@ -33,6 +34,22 @@ pub(super) enum Told<'a> {
     Sent {
         link: AttemptId,
         bytes: usize,
+    },
+    Supplied {
+        link: AttemptId,
+        bytes: usize,
+    },
+    HeadSupplied {
+        link: AttemptId,
+        /// Names, and what stands for the values
+        fields: Vec<(String, String)>,
+    },
+    SupplyEnded {
+        link: AttemptId,
+    },
+    SupplyFailed {
+        link: AttemptId,
+        message: String,
     },
     Received {
         link: AttemptId,
@@ -102,6 +119,14 @@ impl<'e> Noted<'e> {
             Event::Connected(link) => Told::Connected { link: *link },
             Event::Reused(link) => Told::Reused { link: *link },
             Event::Sent(link, bytes) => Told::Sent { link: *link, bytes: *bytes },
+            Event::Supplied(link, supply) => match supply {
+                Supply::Bytes(bytes) => Told::Supplied { link: *link, bytes: bytes.len() },
+                Supply::Head(fields) => {
+                    Told::HeadSupplied { link: *link, fields: crate::call::blanked(fields) }
+                }
+                Supply::End => Told::SupplyEnded { link: *link },
+                Supply::Failed(message) => Told::SupplyFailed { link: *link, message: message.clone() },
+            },
             Event::Eof(link, ended) => Told::Eof { link: *link, ended: *ended },
             Event::Failed(link, failure) => Told::Failed { link: *link, failure: failure.clone() },
             Event::Fact(Fact::Head(link, head)) => Told::Head { link: *link, head: HeadLine::of(head) },
@@ -123,15 +148,21 @@ impl HeadLine {
 
     /// The head; `None` where no head can be like that
     fn head(&self) -> Option<ResponseHead> {
-        let mut headers = http::HeaderMap::new();
-        for (name, value) in &self.headers {
-            let bytes: Option<Vec<u8>> = value.chars().map(|char| u8::try_from(char).ok()).collect();
-            let value = http::HeaderValue::from_bytes(&bytes?).ok()?;
-            headers.try_append(http::HeaderName::try_from(name).ok()?, value).ok()?;
-        }
+        let headers = header_map(&self.headers)?;
         let status = http::StatusCode::from_u16(self.status).ok()?;
         Some(ResponseHead { version: http::Version::HTTP_11, status, reason: bytes::Bytes::new(), headers })
     }
+}
+
+/// Header fields; `None` where none can be like that
+fn header_map(fields: &[(String, String)]) -> Option<http::HeaderMap> {
+    let mut headers = http::HeaderMap::new();
+    for (name, value) in fields {
+        let bytes: Option<Vec<u8>> = value.chars().map(|char| u8::try_from(char).ok()).collect();
+        let value = http::HeaderValue::from_bytes(&bytes?).ok()?;
+        headers.try_append(http::HeaderName::try_from(name).ok()?, value).ok()?;
+    }
+    Some(headers)
 }
 
 /// An event that was read from a trace
@@ -141,6 +172,8 @@ pub(super) struct Happened {
     told: Told<'static>,
     bytes: Vec<u8>,
     head: Option<ResponseHead>,
+    /// Header fields that were made for an attempt
+    fields: Option<http::HeaderMap>,
 }
 
 /// What an event line lacks to be fed again
@@ -154,13 +187,17 @@ impl Happened {
     /// Errors: the line does not hold what the event needs.
     pub(super) fn of(line: EventLine<'static>) -> Result<Self, Lacking> {
         let EventLine { at, mut told } = line;
-        let (mut bytes, mut made) = (Vec::new(), None);
+        let (mut bytes, mut made, mut fields_made) = (Vec::new(), None, None);
         match &mut told {
             Told::Received { content, .. } | Told::Body { content, .. } => {
                 let content = std::mem::replace(content, Content::EMPTY);
                 bytes = content.whole().ok_or(Lacking::Bytes)?;
             }
             Told::Head { head, .. } => made = Some(head.head().ok_or(Lacking::Head)?),
+            // No byte of a request is in a trace, and any other does as well.
+            Told::HeadSupplied { fields, .. } => fields_made = Some(header_map(fields).ok_or(Lacking::Head)?),
+            Told::Supplied { bytes: len, .. } if *len > WINDOW_BYTES => return Err(Lacking::Bytes),
+            Told::Supplied { bytes: len, .. } => bytes = vec![0; *len],
             Told::Start
             | Told::Elapsed
             | Told::Taken
@@ -168,13 +205,15 @@ impl Happened {
             | Told::Connected { .. }
             | Told::Reused { .. }
             | Told::Sent { .. }
+            | Told::SupplyEnded { .. }
+            | Told::SupplyFailed { .. }
             | Told::Eof { .. }
             | Told::Failed { .. }
             | Told::End { .. }
             | Told::RetryRefused { .. }
             | Told::ConsumerFailed { .. } => {}
         }
-        Ok(Self { at, told, bytes, head: made })
+        Ok(Self { at, told, bytes, head: made, fields: fields_made })
     }
 
     pub(super) fn told(&self) -> &Told<'static> {
@@ -188,6 +227,10 @@ impl Happened {
             Told::Connected { link }
             | Told::Reused { link }
             | Told::Sent { link, .. }
+            | Told::Supplied { link, .. }
+            | Told::HeadSupplied { link, .. }
+            | Told::SupplyEnded { link }
+            | Told::SupplyFailed { link, .. }
             | Told::Received { link, .. }
             | Told::Eof { link, .. }
             | Told::Failed { link, .. }
@@ -202,6 +245,16 @@ impl Happened {
         matches!(self.told, Told::Sent { .. })
     }
 
+    pub(super) fn is_supplied(&self) -> bool {
+        matches!(
+            self.told,
+            Told::HeadSupplied { .. }
+                | Told::Supplied { .. }
+                | Told::SupplyEnded { .. }
+                | Told::SupplyFailed { .. }
+        )
+    }
+
     /// The same for a call
     pub(super) fn event(&self) -> Event<'_, Call> {
         match &self.told {
@@ -212,6 +265,13 @@ impl Happened {
             Told::Connected { link } => Event::Connected(*link),
             Told::Reused { link } => Event::Reused(*link),
             Told::Sent { link, bytes } => Event::Sent(*link, *bytes),
+            Told::Supplied { link, .. } => Event::Supplied(*link, Supply::Bytes(&self.bytes)),
+            Told::HeadSupplied { link, .. } => {
+                let fields = self.fields.clone().expect("made when the line was read");
+                Event::Supplied(*link, Supply::Head(fields))
+            }
+            Told::SupplyEnded { link } => Event::Supplied(*link, Supply::End),
+            Told::SupplyFailed { link, message } => Event::Supplied(*link, Supply::Failed(message.clone())),
             Told::Received { link, .. } => Event::Received(*link, &self.bytes),
             Told::Eof { link, ended } => Event::Eof(*link, *ended),
             Told::Failed { link, failure } => Event::Failed(*link, failure.clone()),

@@ -75,7 +75,7 @@
 //! |---|---|
 //! | `trace` | the version of this format: 1 |
 //! | `bodies` | `whole`, `hashed` or `lengths` ([`Bodies`]) |
-//! | `request` | `method`; `url`, of the query only the names; `shape`, `dialect`, `retries`, `forwarded`; `head_bytes` and `body_bytes`, the lengths of what goes out; `credentials`, a placeholder for each |
+//! | `request` | `method`; `url`, of the query only the names; `shape`, `dialect`, `retries`, `forwarded`; `head_bytes` and `body_bytes`, the lengths of what goes out; `streamed`, where the body is read as it goes out; `head_fields`, where header fields are made for each attempt: the names of the others, and the lengths of their values; `credentials`, a placeholder for each |
 //! | `config` | the whole configuration in force, as [`RequestConfig`](crate::config::RequestConfig) is written |
 //! | `seed`, `unix_at_origin` | those of [`Env`](crate::call::Env) |
 //! | `began` | when the call was made |
@@ -88,6 +88,8 @@
 //! | `start`, `elapsed`, `taken`, `cancel` | |
 //! | `connected`, `reused`, `end` | `link`: the connection, from 1 |
 //! | `sent` | `link`, `bytes` |
+//! | `head_supplied` | `link`, `fields`: of header fields that were made for the attempt the names, and what stands for the values |
+//! | `supplied`, `supply_ended`, `supply_failed` | `link`, and `bytes` or `message`: what was read of a body that is read as it goes out |
 //! | `received`, `body` | `link`, and the content: `bytes`, its length, and `text` where it is UTF-8, else `hex`; or `hash` |
 //! | `eof` | `link`, `ended` |
 //! | `failed` | `link`, `failure`: `stage`, `kind`, `message` |

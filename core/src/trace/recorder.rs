@@ -156,6 +156,11 @@ impl Recorder {
         }
     }
 
+    /// Takes in secrets that the call has from now on, each with its placeholder
+    pub(crate) fn hide(&mut self, secrets: Vec<(String, String)>) {
+        self.redactor.add(secrets);
+    }
+
     /// Takes in the head of a response, which a trace without whole bodies would not show
     pub(crate) fn head(&mut self, link: AttemptId, head: &ResponseHead) {
         if self.state == Recording::UnderWay && self.bodies != Bodies::Whole {

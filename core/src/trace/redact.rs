@@ -26,19 +26,25 @@ impl Redactor {
 
     /// For these secrets and their placeholders, the longest first
     pub(crate) fn new(secrets: Vec<(String, String)>) -> Self {
-        if secrets.is_empty() {
-            return Self::default();
-        }
-        let mut begins = Box::new([false; 256]);
-        let secrets = secrets.into_iter().map(|(secret, placeholder)| {
+        let mut redactor = Self::default();
+        redactor.add(secrets);
+        redactor
+    }
+
+    /// And for these
+    pub(super) fn add(&mut self, secrets: Vec<(String, String)>) {
+        for (secret, placeholder) in secrets {
+            if self.secrets.iter().any(|known| known.bytes == secret.as_bytes()) {
+                continue;
+            }
             if let Some(first) = secret.bytes().next() {
-                begins[usize::from(first)] = true;
+                self.begins.get_or_insert_with(|| Box::new([false; 256]))[usize::from(first)] = true;
             }
             let quoted = serde_json::to_string(&secret).expect("a string is JSON");
             let in_json = quoted[1..quoted.len() - 1].to_owned();
-            Secret { bytes: secret.into_bytes(), placeholder, in_json }
-        });
-        Self { secrets: secrets.collect(), begins: Some(begins) }
+            let at = self.secrets.partition_point(|known| known.bytes.len() >= secret.len());
+            self.secrets.insert(at, Secret { bytes: secret.into_bytes(), placeholder, in_json });
+        }
     }
 
     /// Replaces the secrets in `window` from `from` on, and returns how far that is certain

@@ -25,7 +25,7 @@ use crate::outcome::{CallError, Delta, ErrorKind, Outcome, Usage};
 /// | `bytes` | `bytes`, how many: what they were, the events before it have |
 /// | `unknown` | `name`, and the content |
 /// | `finished` | `finish_reason` |
-/// | `wait` | `deadline`, `timer`, `link`, `read`, `write`, `taken`; the first three may be null |
+/// | `wait` | `deadline`, `timer`, `link`, `read`, `write`, `supply` where it is not zero, `taken`; the first three may be null |
 /// | `done` | `outcome`: `result`, `error`, `status`, `turn` and `timeline`, each as [`Outcome`] has it |
 ///
 /// Content is `bytes`, its length, and under [`Bodies::Whole`] `text`, under [`Bodies::Hashed`] `hash`.
@@ -158,6 +158,9 @@ impl Serialize for StepLine<'_, '_> {
                 out.serialize_entry("link", &io.map(|io| io.link))?;
                 out.serialize_entry("read", &io.is_some_and(|io| io.read))?;
                 out.serialize_entry("write", &io.is_some_and(|io| io.write))?;
+                if let Some(supply) = io.map(|io| io.supply).filter(|supply| *supply > 0) {
+                    out.serialize_entry("supply", &supply)?;
+                }
                 out.serialize_entry("taken", taken)?;
             }
             Step::Done(outcome) => {

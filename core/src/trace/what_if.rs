@@ -198,13 +198,16 @@ impl<'a> Play<'a> {
     fn arrives(&mut self, wait: &Wait<Call>) -> Option<Instant> {
         let (id, asked) = self.link.filter(|_| self.is_connected())?;
         let arrivals = &mut self.world.links.get_mut(&id)?.arrivals;
-        let (read, write) = wait.io.map_or((true, true), |io| (io.read, io.write));
-        // A call that has stopped writing takes no more.
-        while !write && arrivals.front().is_some_and(|(_, happened)| happened.is_sent()) {
+        let (read, write, supply) =
+            wait.io.map_or((true, true, true), |io| (io.read, io.write, io.supply > 0));
+        // A call that has stopped writing takes no more, nor one that has stopped asking for the body.
+        while arrivals.front().is_some_and(|(_, happened)| {
+            (!write && happened.is_sent()) || (!supply && happened.is_supplied())
+        }) {
             arrivals.pop_front();
         }
         let (after, happened) = arrivals.front()?;
-        (read || happened.is_sent()).then(|| (asked + *after).max(self.now))
+        (read || happened.is_sent() || happened.is_supplied()).then(|| (asked + *after).max(self.now))
     }
 
     /// Up to when the trace knows what comes over the connection in use

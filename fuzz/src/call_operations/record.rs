@@ -84,6 +84,7 @@ impl Record {
             | Event::Connected(_)
             | Event::Reused(_)
             | Event::Sent(..)
+            | Event::Supplied(..)
             | Event::Received(..)
             | Event::Eof(..)
             | Event::Fact(_) => false,

@@ -5,8 +5,8 @@ use steadfast_model::shortest;
 
 /// Faults of what the model does not speak of, which the simulator finds
 const NOT_SPOKEN_OF: [Fault; 3] = [
-    // A difference needs a second call that is told the same.
-    Fault::PauseDrawnFromAddress,
+    // No answer of the model has any.
+    Fault::ReasoningNotCounted,
     // Gaps between reads are in no outcome of the model.
     Fault::LastGapForLargest,
     // Every input is of the connection in use.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use steadfast::body::{Feed, Waker};
 use steadfast::call::{AttemptId, Call, Command, Env, Item, Request};
 use steadfast::config::RequestConfig;
 use steadfast::machine::{Drain, Event, FailureKind, IoFailure, Machine, Stage, Step, Wait};
@@ -107,6 +108,7 @@ impl<'a> Sim<'a> {
             connects: Vec::new(),
             peer: None,
             cancelled: false,
+            feed: Feed::default(),
             commands: Vec::new(),
         };
         let outcome = play.run();
@@ -125,6 +127,7 @@ struct Play<'p, 'a> {
     /// The connection in use, and whether the call knows that it is open
     peer: Option<(AttemptId, bool, Peer)>,
     cancelled: bool,
+    feed: Feed,
     commands: Vec<(Instant, Command)>,
 }
 
@@ -288,6 +291,13 @@ impl Play<'_, '_> {
             }
             peer.run(self.consumer.now);
             return Some(self.feed(Event::Sent(id, sent)));
+        }
+        if io.supply > 0 {
+            let mut buffer = vec![0; io.supply];
+            let Self { call, feed, .. } = self;
+            // A source in memory never waits; one that does is not for virtual time.
+            let supply = feed.supply(call.request(), id, Waker::noop(), &mut buffer)?;
+            return Some(self.feed(Event::Supplied(id, supply)));
         }
         None
     }

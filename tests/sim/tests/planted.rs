@@ -30,5 +30,5 @@ fn every_fault_is_found_and_every_invariant_finds_one() {
     }
     assert!(missed.is_empty(), "not found within {MAX_RUNS} runs: {missed:?}");
     let idle: Vec<_> = Invariant::ALL.into_iter().filter(|one| !found_by.contains(one)).collect();
-    assert_eq!(idle, [Invariant::Memory], "no fault is found by these");
+    assert!(idle.is_empty(), "no fault is found by these: {idle:?}");
 }

@@ -3,8 +3,10 @@
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use steadfast::body::Feed;
 use steadfast::call::{AttemptId, Call, CloseMode, Command, Fact, Origin};
 use steadfast::http1::Tail;
+use steadfast::machine::Supply;
 use steadfast::time::Instant;
 
 use crate::client::budget::Budget;
@@ -22,6 +24,7 @@ pub struct Calls<N: Network> {
     origin: Origin,
     alarm: Alarm<N>,
     turn: Option<Turn>,
+    feed: Feed,
 }
 
 impl<N: Network> Calls<N> {
@@ -31,7 +34,15 @@ impl<N: Network> Calls<N> {
         budget: Option<Budget>,
         origin: Origin,
     ) -> Self {
-        Self { connector, connections, budget, origin, alarm: Alarm::new(), turn: None }
+        Self {
+            connector,
+            connections,
+            budget,
+            origin,
+            alarm: Alarm::new(),
+            turn: None,
+            feed: Feed::default(),
+        }
     }
 
     /// Leaves a connection to a later call
@@ -70,6 +81,19 @@ impl<N: Network> Runtime<Call> for Calls<N> {
 
     fn unbudgeted(&self, cx: &mut Context<'_>, poll: impl FnOnce(&mut Context<'_>)) {
         N::unbudgeted(cx, poll);
+    }
+
+    fn poll_supply<'b>(
+        &mut self,
+        call: &Call,
+        id: AttemptId,
+        cx: &mut Context<'_>,
+        buffer: &'b mut [u8],
+    ) -> Poll<Supply<'b>> {
+        match self.feed.supply(call.request(), id, cx.waker(), buffer) {
+            Some(supply) => Poll::Ready(supply),
+            None => Poll::Pending,
+        }
     }
 
     fn act(&mut self, command: Command) -> Action<Call, Leased<N>> {

@@ -15,7 +15,7 @@ about = "busy, then an answer"
 [bytes]
 hi = """data: {"id":"c-1","model":"gpt-test-0613","choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n"""
 stop = """data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n"""
-usage = """data: {"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":2}}\n\n"""
+usage = """data: {"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":1}}}\n\n"""
 [[connection]]
 steps = [{ read = "request" }, { answer = { head = ["503 Service Unavailable", "retry-after-ms: 20"], body = "busy" } }, "close"]
 [[connection]]

@@ -47,6 +47,8 @@ fn a_retried_streaming_call_is_shown_as_spans() {
         ("gen_ai.response.finish_reasons", "[\"stop\"]"),
         ("gen_ai.usage.input_tokens", "11"),
         ("gen_ai.usage.output_tokens", "2"),
+        ("gen_ai.usage.cache_read.input_tokens", "4"),
+        ("gen_ai.usage.reasoning.output_tokens", "1"),
         ("server.address", "127.0.0.1"),
         ("server.port", &mock.addr().port().to_string()),
         ("http.response.status_code", "200"),
@@ -56,6 +58,8 @@ fn a_retried_streaming_call_is_shown_as_spans() {
         assert_eq!(call.get(name).map(String::as_str), Some(value), "{name}");
     }
     assert_eq!(call.get("error.type"), None);
+    let first: f64 = call["gen_ai.response.time_to_first_chunk"].parse().unwrap();
+    assert!(first >= 0.02, "the pause is within it: {first}");
 
     let attempts: Vec<[Option<&str>; 3]> = [&spans[2].fields, &spans[4].fields]
         .map(|fields| {

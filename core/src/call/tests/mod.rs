@@ -13,6 +13,7 @@ mod record;
 mod watch;
 mod wire;
 
+mod attempt_headers;
 mod backpressure;
 mod bounds;
 mod budget;
@@ -36,3 +37,4 @@ mod states;
 mod streams;
 mod terminal;
 mod ties;
+mod upload;

@@ -262,6 +262,16 @@ fn case(fault: Fault) -> (Told, &'static str, &'static str) {
             "protocol, 1 attempt",
             "Completed \"\", 1 attempt",
         ),
+        Fault::ReasoningNotCounted => (
+            || {
+                let thought = json!({"choices": [{"index": 0, "delta": {"reasoning": "so so"}}]});
+                let mut play = streaming(CHAT, Overrides::new().max_body_bytes(4));
+                play.receive(chunk(event(&thought)));
+                if play.record.done.is_none() { "read on".to_owned() } else { how(&play) }
+            },
+            "protocol, 1 attempt",
+            "read on",
+        ),
         Fault::SentNotBilled => (
             || {
                 let mut play = Play::unary(Overrides::new().max_attempts(1)).start();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::call::{Observation, Observer};
-use crate::outcome::{Billing, SpanKind, Timeline, Timeout};
+use crate::outcome::{Billing, ErrorKind, SpanKind, Timeline, Timeout};
 use crate::time::Instant;
 
 /// What an observer was told
@@ -18,6 +18,7 @@ struct Told {
     drawn: Drawn,
     first_bytes: Vec<u32>,
     first_deltas: usize,
+    is_whole: bool,
     breaches: Vec<Timeout>,
     over: Option<Timeline>,
 }
@@ -75,8 +76,10 @@ impl Observer for Watch {
             }
             Observation::FirstDelta { .. } => told.first_deltas += 1,
             Observation::Breached(timeout) => told.breaches.push(*timeout),
-            Observation::Head { .. } | Observation::Terminal { .. } => {
+            Observation::Head { .. } => assert!(told.attempt.is_some(), "{seen:?}"),
+            Observation::Terminal { .. } => {
                 assert!(told.attempt.is_some(), "{seen:?}");
+                told.is_whole = true;
             }
             Observation::Over(outcome) => {
                 assert_eq!((told.attempt, told.open), (None, None), "all has ended");
@@ -93,6 +96,8 @@ impl Observer for Watch {
                     Err(error) => error.billing == Billing::Delivered,
                 };
                 assert!(told.first_deltas == 0 || is_delivered && told.first_deltas == 1);
+                let is_empty = matches!(&outcome.result, Err(error) if error.kind == ErrorKind::Empty);
+                assert!(!(told.is_whole && is_empty), "what is whole is not empty");
                 told.over = Some(timeline.clone());
             }
         }

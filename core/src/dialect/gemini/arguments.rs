@@ -17,6 +17,8 @@ pub(super) struct Streamed {
     arguments: Value,
     /// Paths and texts so far, in bytes
     taken: usize,
+    /// Values so far
+    values: usize,
     /// Whether a value came that has no place
     is_broken: bool,
 }
@@ -42,7 +44,12 @@ impl Streamed {
     /// A call with the arguments that came with its name
     pub(super) fn new(call: u32, args: Option<&RawValue>) -> Result<Self, Malformed> {
         let arguments = Value::Object(json::object::<Map<String, Value>>(args)?);
-        Ok(Self { call, arguments, taken: 0, is_broken: false })
+        Ok(Self { call, arguments, taken: 0, values: 0, is_broken: false })
+    }
+
+    /// Bytes of what came, and room for each value
+    pub(super) fn held(&self) -> usize {
+        self.taken + self.values * size_of::<Value>()
     }
 
     /// Takes in a value; returns whether it has a place
@@ -51,6 +58,7 @@ impl Streamed {
     pub(super) fn add(&mut self, piece: &PartialArg<'_>) -> Result<bool, Malformed> {
         let path = piece.json_path.text()?.to_string();
         let text = piece.string_value.map(JsonStr::text).transpose()?.map(|text| text.to_string());
+        self.values += 1;
         self.taken += path.len() + text.as_ref().map_or(0, String::len);
         if self.taken > MAX_BYTES {
             return Err(Malformed { reason: format!("more than {MAX_BYTES} bytes of arguments by path") });

@@ -115,6 +115,13 @@ impl Framer {
         result
     }
 
+    /// Bytes that it holds
+    pub(super) fn held(&self) -> usize {
+        let ids = self.last_event_id.len() + self.id.as_ref().map_or(0, Vec::len);
+        let bare = self.bare.as_ref().map_or(0, |bare| bare.held.len());
+        self.kept.len() + self.kept_name.len() + ids + bare
+    }
+
     /// The bytes of a piece of the event that came last
     ///
     /// `input` is the input of the call that returned the event.

@@ -86,6 +86,8 @@ faults! {
     Pause "pause",
     /// A message that is cut somewhere
     Cut "cut",
+    /// Bytes that come one by one
+    Trickle "trickle",
     /// A FIN
     Fin "fin",
     /// A FIN without `close_notify`
@@ -126,6 +128,22 @@ faults! {
     Facts "facts",
     /// A call that begins while another one is under way
     Together "calls-at-once",
+    /// A call that is over before one that began earlier, each on its connection
+    Reordered "reordered-connections",
+    /// A head, or as much of one, that is nearly as large as may be
+    HeadNearCap "head-near-its-cap",
+    /// The same of an event
+    EventNearCap "event-near-its-cap",
+    /// The same of a body
+    BodyNearCap "body-near-its-cap",
+    /// The same of an answer that is put together from a stream
+    TurnNearCap "turn-near-its-cap",
+    /// A body that is read as it goes out
+    StreamedBody "streamed-body",
+    /// A body that cannot be read on
+    BodyFails "body-fails",
+    /// A body that has nothing yet
+    BodyWaits "body-waits",
     /// A connection used again
     Reused "reused-connection",
 }

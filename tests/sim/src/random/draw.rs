@@ -11,7 +11,7 @@ use steadfast::time::Bound;
 use super::choices::Choices;
 use super::plan::{
     CallPlan, Cancel, Client, Connect, ContentType, Cut, End, Exchange, Framing, Head, Piece, Plan, Problem,
-    RetryAfter,
+    RetryAfter, Streamed,
 };
 
 /// The most calls of one drawn plan
@@ -69,6 +69,11 @@ impl Plan {
         for exchange in &mut self.exchanges {
             redraw_exchange(exchange, choices, &times);
         }
+        for call in &mut self.calls {
+            if choices.one_in(6) {
+                stream_body(call, choices, &times);
+            }
+        }
     }
 }
 
@@ -86,7 +91,7 @@ fn config(choices: &mut Choices<'_>) -> RequestConfig {
         .after_sentinel(choices.pick(&[0.5, 0.001, 2.0, none]))
         .after_marker(choices.pick(&[2.0, 0.0, 0.25, 5.0]))
         .max_retry_after(choices.pick(&[none, none, 5.0, 30.0]));
-    let overrides = match choices.weighted(&[12, 1, 1, 1]) {
+    let overrides = match choices.weighted(&[12, 1, 1, 2]) {
         1 => overrides.max_event_bytes(400),
         2 => overrides.max_head_bytes(300),
         3 => overrides.max_body_bytes(2_000),
@@ -148,9 +153,31 @@ fn call(choices: &mut Choices<'_>, times: &Times) -> CallPlan {
             Retries::Never,
         ]),
         body_bytes: choices.pick(&[2, 2, 2, 500, 0]),
+        streamed: None,
         idle: if choices.one_in(3) { times.draw(choices) } else { Duration::ZERO },
         beside: choices.one_in(4),
         client: client(choices, times),
+    }
+}
+
+fn stream_body(call: &mut CallPlan, choices: &mut Choices<'_>, times: &Times) {
+    let mut streamed = streamed(choices, times);
+    if choices.one_in(4) {
+        // More than a window of it, which would take long in small pieces.
+        call.body_bytes = 150_000;
+        call.client.write_bytes = 0;
+        streamed.read_bytes = 16_384;
+    }
+    call.streamed = Some(streamed);
+}
+
+fn streamed(choices: &mut Choices<'_>, times: &Times) -> Streamed {
+    Streamed {
+        of_known_length: choices.one_in(2),
+        once: choices.one_in(2),
+        pause: if choices.one_in(3) { times.draw(choices) } else { Duration::ZERO },
+        read_bytes: choices.pick(&[0, 0, 16_384, 40]),
+        fails_at: if choices.one_in(6) { Some(choices.below(600)) } else { None },
     }
 }
 
@@ -221,6 +248,10 @@ fn redraw_exchange(exchange: &mut Exchange, choices: &mut Choices<'_>, times: &T
     exchange.pieces.clear();
     let count = choices.below(MAX_PIECES);
     pieces(&mut exchange.pieces, count, choices, times);
+    exchange.trickle = choices.one_in(24).then(|| match choices.one_in(3) {
+        true => times.draw(choices),
+        false => Duration::from_millis(choices.pick(&[1, 30])),
+    });
     exchange.surplus = choices.one_in(10).then(|| times.draw(choices));
     // Where nothing but the connection's end ends a body, its last bytes are of interest.
     let by_eof = exchange.head.framing == Framing::Eof;
@@ -288,11 +319,16 @@ fn head(choices: &mut Choices<'_>) -> Head {
 fn pieces(pieces: &mut Vec<(Duration, Piece)>, count: u32, choices: &mut Choices<'_>, times: &Times) {
     // Most answers are whole, and what goes wrong goes wrong in the midst of them.
     let is_plain = !choices.one_in(4);
+    let is_long = choices.one_in(10);
     if is_plain {
         pieces.push((times.draw(choices), Piece::Opening));
     }
     for _ in 0..count {
-        let piece = match choices.weighted(&[10, 2, 1, 1, 1, 1, 1, 1, 1, 1]) {
+        if is_long {
+            pieces.push((times.draw(choices), Piece::Long));
+            continue;
+        }
+        let piece = match choices.weighted(&[10, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1]) {
             0 => Piece::Text,
             1 => choices.pick(&[Piece::Comment, Piece::Ping]),
             2 => Piece::Unknown,
@@ -301,6 +337,7 @@ fn pieces(pieces: &mut Vec<(Duration, Piece)>, count: u32, choices: &mut Choices
             5 => Piece::SecondChoice,
             6 => Piece::Usage,
             8 => Piece::Thought,
+            10 => Piece::Long,
             7 => choices.pick(&[Piece::Marker, Piece::StopsEarly, Piece::Sentinel, Piece::Opening]),
             _ => fault(choices),
         };

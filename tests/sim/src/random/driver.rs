@@ -4,7 +4,7 @@ use steadfast::call::{AttemptId, Call, Item, State, Timer};
 use steadfast::machine::Wait;
 use steadfast::time::Instant;
 
-use super::plan::{Cancel, Client, Plan};
+use super::plan::{Cancel, Client, Plan, Streamed};
 use super::same_steps::Witness;
 use super::wire::Asked;
 
@@ -77,6 +77,15 @@ impl Driver<'_> {
         {
             self.away_until = Some(self.now + pause);
         }
+    }
+
+    /// How the body is read, where it is read as it goes out
+    pub(crate) fn streamed(&self) -> Option<Streamed> {
+        self.plan.calls[self.number].streamed
+    }
+
+    pub(crate) fn body_bytes(&self) -> u32 {
+        self.plan.calls[self.number].body_bytes
     }
 
     pub(crate) fn asked(&self) -> Asked<'_> {

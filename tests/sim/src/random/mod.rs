@@ -8,9 +8,10 @@
 //! | `server` | the servers of a run, and the connections that calls leave |
 //! | `truth` | what the rules make of all that |
 //! | `world`, `driver`, `requests` | the driver and the consumer, and what they ask for |
+//! | `supply` | bodies that are read as they go out |
 //! | `together`, `late` | calls at the same time; what is told too late |
 //! | `invariants` | [`Invariant`]: what holds of every call |
-//! | `watch`, `waits`, `settled` | the checks: of commands and items, of waits, of the outcome |
+//! | `watch`, `waits`, `memory`, `settled` | the checks: of commands and items, of waits, of what is held, of the outcome |
 //! | `same_steps` | the same events to a second call, which takes the same steps |
 //! | `coverage`, `met` | [`Coverage`]: which faults and transitions were met |
 //! | `log` | the traces of the calls, and [`Digest`]: a number for all of them |
@@ -26,6 +27,7 @@ mod driver;
 mod invariants;
 mod late;
 mod log;
+mod memory;
 mod met;
 mod plan;
 mod requests;
@@ -37,6 +39,7 @@ mod shrink;
 mod speech;
 #[cfg(feature = "proptest")]
 mod strategy;
+mod supply;
 mod together;
 mod truth;
 mod waits;
@@ -51,7 +54,7 @@ pub use invariants::{Invariant, Violation};
 pub use log::Digest;
 pub use plan::{
     CallPlan, Cancel, Client, Connect, ContentType, Cut, End, Exchange, Framing, Head, Piece, Plan, Problem,
-    RetryAfter,
+    RetryAfter, Streamed,
 };
 pub use runner::{Failure, Played, REPLAYED, Simulator, Totals};
 pub use shrink::{MAX_TRIES, shrink};

@@ -36,12 +36,29 @@ pub struct CallPlan {
     pub retries: Retries,
     /// Bytes of the request's body
     pub body_bytes: u32,
+    /// The body is read as it goes out, and like this
+    pub streamed: Option<Streamed>,
     /// Between the end of the call before and this one; between their starts, where it begins beside that
     pub idle: Duration,
     /// Begins while the call before it may be under way
     pub beside: bool,
     /// Who makes the call, and drives it
     pub client: Client,
+}
+
+/// How a body is read as it goes out
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Streamed {
+    /// Its length is known before
+    pub of_known_length: bool,
+    /// It can be read once
+    pub once: bool,
+    /// Before each read of it
+    pub pause: Duration,
+    /// The most bytes of one read; zero is no limit
+    pub read_bytes: u32,
+    /// It cannot be read on after so many bytes
+    pub fails_at: Option<u32>,
 }
 
 /// The client's side of a call: its driver, and its consumer
@@ -107,6 +124,8 @@ pub struct Exchange {
     /// The body of a stream, and the pause before each piece; other bodies are whole at once, after
     /// the first of these pauses
     pub pieces: Vec<(Duration, Piece)>,
+    /// The first bytes come one by one, each so long after the one before
+    pub trickle: Option<Duration>,
     /// Bytes after the end of the response, so long after it
     pub surplus: Option<Duration>,
     /// Where the server's side ends, if before its last byte
@@ -245,6 +264,8 @@ pub enum Piece {
     Thought,
     /// Text of a second answer
     SecondChoice,
+    /// Reasoning, or a refusal, of many bytes
+    Long,
     /// A whole tool call
     Tool,
     /// A comment of the framing
@@ -287,6 +308,7 @@ impl Exchange {
             interims: 0,
             head: Head::new(200),
             pieces: pieces.map(|piece| (Duration::ZERO, piece)).to_vec(),
+            trickle: None,
             surplus: None,
             cut: None,
             end: (Duration::ZERO, End::Open),
@@ -330,6 +352,7 @@ impl CallPlan {
             shape: Shape::Stream,
             retries: Retries::Allowed,
             body_bytes: 2,
+            streamed: None,
             idle: Duration::ZERO,
             beside: false,
             client: Client { looks: true, ..Client::default() },
@@ -348,7 +371,7 @@ impl fmt::Display for Plan {
         }
         writeln!(f, "pauses drawn from seed {}, wall clock {}", self.seed, self.unix_seconds)?;
         for (number, call) in self.calls.iter().enumerate() {
-            let CallPlan { dialect, shape, retries, body_bytes, idle, beside, client } = call;
+            let CallPlan { dialect, shape, retries, body_bytes, streamed, idle, beside, client } = call;
             let dialect = dialect.map_or("no dialect", Dialect::name);
             writeln!(
                 f,
@@ -356,6 +379,9 @@ impl fmt::Display for Plan {
                 number + 1,
                 if *beside { "beside the one before, after" } else { "after" }
             )?;
+            if let Some(streamed) = streamed {
+                writeln!(f, "    {streamed:?}")?;
+            }
             let usual = Client { looks: client.looks, ..Client::default() };
             if *client != usual {
                 writeln!(f, "    {client:?}")?;
@@ -363,11 +389,22 @@ impl fmt::Display for Plan {
         }
         for (number, exchange) in self.exchanges.iter().enumerate() {
             writeln!(f, "exchange {}: {:?}, then {:?}", number + 1, exchange.connect, exchange.head)?;
-            let Exchange { stale, reads, write_breaks, facts, delay, interims, surplus, cut, end, .. } =
-                exchange;
+            let Exchange {
+                stale,
+                reads,
+                write_breaks,
+                facts,
+                delay,
+                interims,
+                trickle,
+                surplus,
+                cut,
+                end,
+                ..
+            } = exchange;
             writeln!(
                 f,
-                "    delay {delay:?}, reads {reads:?}, write_breaks {write_breaks:?}, interims {interims}, facts {facts}"
+                "    delay {delay:?}, reads {reads:?}, write_breaks {write_breaks:?}, interims {interims}, facts {facts}, trickle {trickle:?}"
             )?;
             writeln!(f, "    surplus {surplus:?}, cut {cut:?}, end {end:?}, if reused: stale {stale:?}")?;
             for (pause, piece) in &exchange.pieces {

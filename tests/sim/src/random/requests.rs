@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use steadfast::body::{Body, Ready};
 use steadfast::call::{Call, Command, Env, Request, Retries, Shape};
 use steadfast::config::RequestConfig;
 use steadfast::dialect::Dialect;
@@ -13,13 +14,13 @@ use super::plan::CallPlan;
 /// Where every request of a run goes
 const URL: &str = "http://sim.invalid/v1/answers";
 
-type RequestKey = (Option<Dialect>, Shape, Retries, u32);
+type RequestKey = (Option<Dialect>, Shape, Retries, u32, Option<(bool, bool)>);
 
 /// A request that was made before
 struct Known {
     key: RequestKey,
     request: Request,
-    /// Its bytes, head and body
+    /// Its bytes, head and body; of a body that is read as it goes out, only the head
     bytes: u64,
 }
 
@@ -30,11 +31,12 @@ pub(crate) struct Requests(Vec<Known>);
 impl Requests {
     /// The request of a call, and its bytes
     pub(crate) fn get(&mut self, plan: &CallPlan) -> (Request, u64) {
-        let key = (plan.dialect, plan.shape, plan.retries, plan.body_bytes);
+        let streamed = plan.streamed.map(|streamed| (streamed.of_known_length, streamed.once));
+        let key = (plan.dialect, plan.shape, plan.retries, plan.body_bytes, streamed);
         if let Some(known) = self.0.iter().find(|known| known.key == key) {
             return (known.request.clone(), known.bytes);
         }
-        let builder = Request::post(URL).body(vec![b' '; plan.body_bytes as usize]).retries(plan.retries);
+        let builder = Request::post(URL).body(body(plan)).retries(plan.retries);
         let builder = match plan.dialect {
             Some(dialect) => builder.dialect(dialect),
             None => builder,
@@ -45,6 +47,16 @@ impl Requests {
         self.0.push(Known { key, request: request.clone(), bytes });
         (request, bytes)
     }
+}
+
+fn body(plan: &CallPlan) -> Body {
+    let Some(streamed) = plan.streamed else { return vec![b' '; plan.body_bytes as usize].into() };
+    // The world supplies it.
+    let body = match streamed.once {
+        true => Body::once(Ready(std::io::empty())),
+        false => Body::source(|| Ok(Ready(std::io::empty()))),
+    };
+    if streamed.of_known_length { body.length(plan.body_bytes.into()) } else { body }
 }
 
 /// How many bytes a request is, as the call sends it

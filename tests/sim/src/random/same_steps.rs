@@ -3,10 +3,24 @@
 use std::ops::Range;
 
 use steadfast::call::{AttemptId, Call, Fact};
+use steadfast::http::HeaderMap;
 use steadfast::http1::ResponseHead;
-use steadfast::machine::{Ended, Event, IoFailure, Machine, Step};
+use steadfast::machine::{Ended, Event, IoFailure, Machine, Step, Supply};
 use steadfast::time::Instant;
 use steadfast::trace::StepLine;
+
+use super::driver::Driver;
+use super::invariants::{Invariant, Violation};
+use super::world::World;
+
+impl World {
+    /// A second call, told the same, takes the same steps (INV-9)
+    pub(super) fn same_steps(&mut self, driver: &mut Driver<'_>) -> Result<(), Violation> {
+        let Some(witness) = driver.witness.take() else { return Ok(()) };
+        self.replayed += 1;
+        witness.replay().map_err(|what| self.watch.violation(Invariant::SameSteps, what))
+    }
+}
 
 /// What a call was told and what it did, beside a second call that has yet to be told
 pub(crate) struct Witness {
@@ -36,6 +50,10 @@ enum KeptEvent {
     Connected(AttemptId),
     Reused(AttemptId),
     Sent(AttemptId, usize),
+    Supplied(AttemptId, Range<usize>),
+    SupplyEnded(AttemptId),
+    SupplyFailed(AttemptId, String),
+    HeadSupplied(AttemptId, HeaderMap),
     Received(AttemptId, Range<usize>),
     Eof(AttemptId, Ended),
     Failed(AttemptId, IoFailure),
@@ -67,6 +85,12 @@ impl Witness {
             Event::Connected(id) => KeptEvent::Connected(*id),
             Event::Reused(id) => KeptEvent::Reused(*id),
             Event::Sent(id, bytes) => KeptEvent::Sent(*id, *bytes),
+            Event::Supplied(id, supply) => match supply {
+                Supply::Bytes(bytes) => KeptEvent::Supplied(*id, keep(bytes)),
+                Supply::End => KeptEvent::SupplyEnded(*id),
+                Supply::Failed(message) => KeptEvent::SupplyFailed(*id, message.clone()),
+                Supply::Head(fields) => KeptEvent::HeadSupplied(*id, fields.clone()),
+            },
             Event::Received(id, bytes) => KeptEvent::Received(*id, keep(bytes)),
             Event::Eof(id, ended) => KeptEvent::Eof(*id, *ended),
             Event::Failed(id, failure) => KeptEvent::Failed(*id, failure.clone()),
@@ -129,6 +153,10 @@ impl KeptEvent {
             Self::Connected(id) => Event::Connected(*id),
             Self::Reused(id) => Event::Reused(*id),
             Self::Sent(id, sent) => Event::Sent(*id, *sent),
+            Self::Supplied(id, range) => Event::Supplied(*id, Supply::Bytes(&bytes[range.clone()])),
+            Self::SupplyEnded(id) => Event::Supplied(*id, Supply::End),
+            Self::SupplyFailed(id, message) => Event::Supplied(*id, Supply::Failed(message.clone())),
+            Self::HeadSupplied(id, fields) => Event::Supplied(*id, Supply::Head(fields.clone())),
             Self::Received(id, range) => Event::Received(*id, &bytes[range.clone()]),
             Self::Eof(id, ended) => Event::Eof(*id, *ended),
             Self::Failed(id, failure) => Event::Failed(*id, failure.clone()),

@@ -68,6 +68,14 @@ pub(crate) enum Arrival {
     WriteBroke,
 }
 
+/// What a call has to write
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) bytes: u32,
+    /// They are the last of the request
+    pub(crate) is_last: bool,
+}
+
 /// More connections than a run leaves
 const MAX_IDLE: usize = 8;
 
@@ -120,6 +128,7 @@ impl Server {
             (exchange.cut.is_some(), Fault::Cut),
             (exchange.cut.is_some() && exchange.end.1 == End::Open, Fault::HalfOpen),
             (exchange.surplus.is_some(), Fault::Surplus),
+            (exchange.trickle.is_some(), Fault::Trickle),
             (is_too_large, Fault::LargeHead),
         ] {
             if is_odd {
@@ -201,7 +210,7 @@ impl Server {
         now: Instant,
         plan: &Plan,
         reads: bool,
-        outgoing: usize,
+        outgoing: Outgoing,
         sizes: (u32, u32),
         fed: u32,
     ) -> Option<Arrival> {
@@ -237,8 +246,8 @@ impl Server {
                 return Some(arrival);
             }
         }
-        if outgoing > 0 {
-            return link.write(now, exchange, outgoing as u32, write_bytes);
+        if outgoing.bytes > 0 {
+            return link.write(now, exchange, outgoing, write_bytes);
         }
         None
     }
@@ -358,7 +367,7 @@ impl Link {
         &mut self,
         now: Instant,
         exchange: &Exchange,
-        outgoing: u32,
+        Outgoing { bytes: outgoing, is_last }: Outgoing,
         write_bytes: u32,
     ) -> Option<Arrival> {
         let until_answer = match exchange.reads {
@@ -376,10 +385,15 @@ impl Link {
         }
         let took = outgoing.min(write_bytes).min(until_answer).min(until_break);
         self.taken += took;
-        if took == until_answer || took == outgoing {
+        if took == until_answer || (took == outgoing && is_last) {
             self.begun_at.get_or_insert(now);
         }
         (took > 0).then_some(Arrival::Took(took as usize))
+    }
+
+    /// The request has ended with bytes that were taken before
+    pub(crate) fn request_ended(&mut self, now: Instant) {
+        self.begun_at.get_or_insert(now);
     }
 
     /// Bytes of another exchange came, in place of its own

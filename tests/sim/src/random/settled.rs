@@ -18,6 +18,7 @@ impl Watch {
     pub(crate) fn settled(&mut self, outcome: &Outcome, wire: &Wire) -> Result<(), Violation> {
         self.ensure(!self.done, Invariant::DoneOnce, || "a second outcome".to_owned())?;
         self.done = true;
+        self.outcome_holds(outcome)?;
         self.ensure(self.live.is_none(), Invariant::Leak, || format!("{:?} was left open", self.live))?;
         let end = match &outcome.result {
             Ok(_) => Ends::WELL,
@@ -46,8 +47,7 @@ impl Watch {
         match &outcome.result {
             Ok(completion) => self.completed(completion, wire),
             Err(error) => self.errored(error, wire, paused),
-        }?;
-        self.memory(outcome)
+        }
     }
 
     /// Which invariant an outcome breaks that is not the right one
@@ -180,19 +180,6 @@ impl Watch {
             && (!error.whole || self.truth.head.framing == Framing::Eof || error.body.len() == sent.len());
         self.ensure(is_so, Invariant::Response, || {
             format!("{error:?}, and the server sent {} with {} bytes", self.truth.head.status, sent.len())
-        })
-    }
-
-    fn memory(&self, outcome: &Outcome) -> Result<(), Violation> {
-        let most = self.config.max_body_bytes();
-        let body = match &outcome.result {
-            Ok(completion) => completion.body.len(),
-            Err(CallError { kind: ErrorKind::Status(error), .. }) => error.body.len(),
-            Err(_) => 0,
-        };
-        let turn: usize = outcome.turn().choices.iter().map(|choice| choice.text.len()).sum();
-        self.ensure(body <= most && turn <= most, Invariant::Memory, || {
-            format!("a body of {body} bytes and a turn of {turn}, with max_body_bytes {most}")
         })
     }
 

@@ -1,6 +1,8 @@
 //! What servers say in each dialect.
 
+use steadfast::config::RequestConfig;
 use steadfast::dialect::Dialect;
+use steadfast::outcome::ToolCall;
 
 use super::plan::{Piece, Problem};
 use super::wire::{Body, Mark};
@@ -16,12 +18,14 @@ pub(crate) struct Said {
     words: bool,
     /// Tool calls so far
     tools: u8,
+    /// Long pieces so far
+    longs: u8,
     /// A completion marker came
     marked: bool,
 }
 
 /// Adds `piece` to `body`, as far as the dialect has a word for it
-pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Piece, max_event_bytes: usize) {
+pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Piece, config: &RequestConfig) {
     match piece {
         Piece::Opening => opening(body, said, dialect),
         Piece::Text => {
@@ -54,7 +58,36 @@ pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Pie
             body.push(before);
             body.token();
             body.push(after);
+            body.weight += "Hm".len();
             body.end(dialect, Mark::Text);
+        }
+        Piece::Long => {
+            said.longs += 1;
+            let (before, after) = match dialect {
+                Dialect::OpenAiChat if said.longs.is_multiple_of(2) => {
+                    (r#"{"choices":[{"index":0,"delta":{"refusal":""#, r#""}}]}"#)
+                }
+                Dialect::OpenAiChat => (r#"{"choices":[{"index":0,"delta":{"reasoning":""#, r#""}}]}"#),
+                Dialect::Gemini => {
+                    (r#"{"candidates":[{"content":{"parts":[{"thought":true,"text":""#, r#""}]}}]}"#)
+                }
+                Dialect::Ollama => (r#"{"message":{"thinking":""#, r#""},"done":false}"#),
+                Dialect::OpenAiCompletions
+                | Dialect::OpenAiResponses
+                | Dialect::Anthropic
+                | Dialect::GeminiInteractions
+                | Dialect::Cohere
+                | Dialect::Custom(_) => return,
+            };
+            // Three come near to a small bound, and four go past it.
+            let most = config.max_body_bytes();
+            let length = if most <= MAX_FLOOD { most * 3 / 10 } else { 200 };
+            body.begin(dialect);
+            body.push(before);
+            body.fill(length);
+            body.weight += length;
+            body.push(after);
+            body.end(dialect, Mark::Delta);
         }
         Piece::SecondChoice => {
             let (before, after) = match dialect {
@@ -130,6 +163,7 @@ pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Pie
         Piece::NotJson => body.event(dialect, if body.in_array { "{oops}" } else { "{oops" }, Mark::NotJson),
         Piece::Flood => {
             // Larger floods would take memory and show nothing more.
+            let max_event_bytes = config.max_event_bytes();
             if max_event_bytes <= MAX_FLOOD {
                 body.begin(dialect);
                 body.mark(Mark::MayBreak);
@@ -212,6 +246,11 @@ fn tool(body: &mut Body, said: &mut Said, dialect: Dialect) {
     const DIGITS: [&str; 8] = ["0", "1", "2", "3", "4", "5", "6", "7"];
     // More than a handful shows nothing more.
     let Some(number) = DIGITS.get(usize::from(said.tools)) else { return };
+    if matches!(dialect, Dialect::OpenAiChat | Dialect::Gemini)
+        || (dialect == Dialect::Anthropic && !said.marked)
+    {
+        body.weight += size_of::<ToolCall>();
+    }
     match dialect {
         Dialect::OpenAiChat => {
             body.begin(dialect);

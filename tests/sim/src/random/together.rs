@@ -73,6 +73,9 @@ impl World {
             let is_over = self.drive(driver, call, until)?;
             parked.swap(self);
             if is_over {
+                if at > 0 {
+                    self.coverage.fault(Fault::Reordered);
+                }
                 over = over.max(driver.now);
                 lanes.remove(at);
             }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use steadfast::body::WINDOW_BYTES;
 use steadfast::call::Shape;
 use steadfast::dialect::Dialect;
 use steadfast::machine::{Ended, Stage};
@@ -103,6 +104,14 @@ pub(crate) struct Truth {
     pub(crate) began: Instant,
     pub(crate) reused: bool,
     pub(crate) sent: u64,
+    /// Bytes of a body that is read as it goes out, what frames them included
+    pub(crate) framed: u64,
+    /// Those without what frames them
+    pub(crate) supplied: u32,
+    /// All of the body is there
+    pub(crate) body_ended: bool,
+    /// Since when more of the body is asked for
+    pub(crate) asked_since: Option<Instant>,
     pub(crate) received: u64,
     /// Bytes of the wire that the call was told of
     pub(crate) fed: u32,
@@ -148,6 +157,10 @@ impl Truth {
             began,
             reused: false,
             sent: 0,
+            framed: 0,
+            supplied: 0,
+            body_ended: true,
+            asked_since: None,
             received: 0,
             fed: 0,
             marks_met: 0,
@@ -170,6 +183,25 @@ impl Truth {
             problem: None,
             hopeless: false,
         }
+    }
+
+    /// Whether the connection took the whole request, of which `whole` bytes were there from the start
+    pub(crate) fn is_request_whole(&self, whole: u64) -> bool {
+        self.body_ended && self.sent == whole + self.framed
+    }
+
+    /// How many more bytes of the body a call is to ask for
+    pub(crate) fn asks(&self, whole: u64) -> usize {
+        let reads_on = match self.place {
+            Place::Connecting | Place::Refused => false,
+            Place::Waiting | Place::Unary => true,
+            Place::Stream => self.marked_at.is_none(),
+        };
+        if self.body_ended || self.write_failed || self.peer_ended || !reads_on || self.sent < whole {
+            return 0;
+        }
+        let held = (whole + self.framed - self.sent) as usize;
+        if held > WINDOW_BYTES / 2 { 0 } else { WINDOW_BYTES - held }
     }
 
     /// The status of the response whose head has come

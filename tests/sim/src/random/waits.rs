@@ -64,11 +64,12 @@ impl Watch {
             })?,
             Some(io) => {
                 let reads = !self.item_out && !truth.peer_ended;
-                let writes = truth.sent < whole_request && !truth.write_failed;
-                let is_right = io.link == id && io.read == reads && io.write == writes;
+                let writes = truth.sent < whole_request + truth.framed && !truth.write_failed;
+                let supply = truth.asks(whole_request);
+                let is_right = io.link == id && io.read == reads && io.write == writes && io.supply == supply;
                 let invariant = if io.read && !reads { Invariant::Memory } else { Invariant::Ends };
                 self.ensure(is_right && truth.place != Place::Connecting, invariant, || {
-                    format!("asked for {io:?}, where read is {reads} and write {writes}")
+                    format!("asked for {io:?}, where read is {reads}, write {writes} and supply {supply}")
                 })?;
             }
         }

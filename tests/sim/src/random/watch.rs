@@ -10,7 +10,7 @@ use steadfast::retry::Backoff;
 use steadfast::time::{Bound, Instant};
 
 use super::invariants::{Invariant, Violation};
-use super::plan::{ContentType, Exchange, Problem};
+use super::plan::{ContentType, Exchange, Problem, Streamed};
 use super::truth::{Ends, Place, Truth};
 use super::wire::{Wire, has_body};
 
@@ -61,6 +61,9 @@ pub(crate) struct Watch {
     pub(crate) dialect: Option<Dialect>,
     pub(crate) shape: Shape,
     pub(crate) retries: Retries,
+    pub(crate) streamed: Option<Streamed>,
+    /// Some of the body was read that is read as it goes out
+    pub(crate) body_read: bool,
     pub(crate) unix_seconds: u64,
     pub(crate) began: Instant,
     /// The instant of the last event
@@ -97,6 +100,10 @@ pub(crate) struct Watch {
     pub(crate) ended_by: Told,
     pub(crate) ended_at: Instant,
     pub(crate) stale: u32,
+    /// The most bytes that the call was given at a time
+    pub(crate) largest_read: usize,
+    /// Bytes of the deltas that were delivered
+    pub(crate) said: usize,
     /// Bytes that had come on the connection closed last
     pub(crate) fed_at_close: u32,
     pub(crate) done: bool,
@@ -111,6 +118,8 @@ impl Watch {
             dialect: None,
             shape: Shape::Unary,
             retries: Retries::Allowed,
+            streamed: None,
+            body_read: false,
             unix_seconds: 0,
             began: Instant::ORIGIN,
             told_at: Instant::ORIGIN,
@@ -138,6 +147,8 @@ impl Watch {
             ended_by: Told::Start,
             ended_at: Instant::ORIGIN,
             stale: 0,
+            largest_read: 0,
+            said: 0,
             fed_at_close: 0,
             done: false,
         }
@@ -154,6 +165,7 @@ impl Watch {
             dialect: call.dialect,
             shape: call.shape,
             retries: call.retries,
+            streamed: call.streamed,
             unix_seconds: plan.unix_seconds,
             began: now,
             told_at: now,
@@ -275,6 +287,7 @@ impl Watch {
             Retries::Never => false,
         };
         allowed
+            && !(self.body_read && self.streamed.is_some_and(|streamed| streamed.once))
             && self.delivered == 0
             && self.finished == 0
             && self.attempts < self.config.max_attempts().get()
@@ -301,7 +314,7 @@ impl Watch {
         self.floor = self.truth.retry_after(self.unix_seconds, unix_now);
         let truth = &self.truth;
         let may_live_on =
-            truth.sent == whole_request && !truth.write_failed && !truth.peer_ended && !truth.facts;
+            truth.is_request_whole(whole_request) && !truth.write_failed && !truth.peer_ended && !truth.facts;
         let at_end = Some(truth.fed) == wire.body_end;
         match mode {
             CloseMode::Abort => {}
@@ -407,6 +420,7 @@ impl Watch {
         }
         self.live = Some(id);
         self.truth = Truth::new(self.dialect, self.shape, exchange.head, began);
+        self.truth.body_ended = self.streamed.is_none();
         self.instance = instance;
         Ok(())
     }
@@ -420,6 +434,11 @@ impl Watch {
             Item::Delta(delta) => {
                 self.turn.apply(delta);
                 self.delivered += 1;
+                self.said += delta.len();
+                let most = self.config.max_body_bytes();
+                self.ensure(self.said <= most, Invariant::Memory, || {
+                    format!("an answer of {} bytes, with max_body_bytes {most}", self.said)
+                })?;
                 self.delta_out = true;
                 self.truth.had_content = true;
                 self.truth.content_since = self.told_at;

@@ -17,6 +17,9 @@ use super::speech::{self, MAX_FLOOD, SLACK, Said};
 /// Bytes after the end of a response, which begin none
 pub(crate) const SURPLUS: &[u8] = b"surplus\r\n";
 
+/// The most bytes that come one by one: more would only take long
+const MAX_TRICKLED: u32 = 400;
+
 /// What a client knows once it has read so far
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
@@ -78,7 +81,16 @@ pub(crate) struct Body {
     pub(crate) in_array: bool,
     /// Events so far
     events: u32,
+    /// Where the present event begins
+    event_start: u32,
+    /// Bytes of the answer so far, but for what the provider says about it
+    pub(crate) weight: usize,
+    /// The most that may be of it; none where no stream goes so far
+    max_weight: Option<usize>,
 }
+
+/// More than a provider says about an answer, and a second choice takes, in bytes
+const WORDS: usize = 400;
 
 impl Body {
     pub(crate) fn push(&mut self, text: &str) {
@@ -95,6 +107,7 @@ impl Body {
         // Writing to a string cannot fail.
         _ = write!(self.text, "<{}.{}>", self.instance, self.tokens.len());
         self.tokens.push(self.text.len() as u32);
+        self.weight += self.text.len() - from;
         self.bytes.extend_from_slice(&self.text.as_bytes()[from..]);
     }
 
@@ -107,6 +120,7 @@ impl Body {
     /// Adds a text of another choice than the first
     pub(crate) fn other_token(&mut self) {
         self.push("<other>");
+        self.weight += "<other>".len();
     }
 
     pub(crate) fn mark(&mut self, mark: Mark) {
@@ -117,6 +131,7 @@ impl Body {
     /// Begins the event whose data follows
     pub(crate) fn begin(&mut self, dialect: Dialect) {
         self.events += 1;
+        self.event_start = self.bytes.len() as u32;
         if self.in_array {
             self.push(if self.events == 1 { "[" } else { ",\r\n" });
         } else if dialect != Dialect::Ollama {
@@ -130,7 +145,14 @@ impl Body {
         if !self.in_array {
             self.push(if dialect == Dialect::Ollama { "\n" } else { "\n\n" });
         }
-        self.marks.push(Marked { known: self.bytes.len() as u32, there, mark });
+        let known = self.bytes.len() as u32;
+        let most = self.max_weight.unwrap_or(usize::MAX);
+        if self.weight.saturating_add(WORDS) > most {
+            let start = self.event_start;
+            self.marks.push(Marked { known: start, there: start, mark: Mark::MayBreak });
+        }
+        let mark = if self.weight > most { Mark::Broken } else { mark };
+        self.marks.push(Marked { known, there, mark });
     }
 
     pub(crate) fn event(&mut self, dialect: Dialect, data: &str, mark: Mark) {
@@ -216,6 +238,8 @@ impl Wire {
         self.body.tokens.clear();
         self.body.in_array = false;
         self.body.events = 0;
+        self.body.weight = 0;
+        self.body.max_weight = None;
         self.pieces.clear();
         self.coded.clear();
         self.body_end = None;
@@ -268,8 +292,33 @@ impl Wire {
             };
             self.cut_at(kept, exchange.delay);
         }
+        if let Some(every) = exchange.trickle {
+            self.trickle(every);
+        }
         let last = self.sends.last().map_or(exchange.delay, |(at, _)| *at);
         self.end = (last + exchange.end.0, exchange.end.1);
+    }
+
+    /// The first bytes come one by one
+    fn trickle(&mut self, every: Duration) {
+        let mut late = Duration::ZERO;
+        let mut single = Vec::new();
+        let mut from = 0;
+        for (at, upto) in self.sends.drain(..) {
+            if from == upto {
+                single.push((at + late, upto));
+            }
+            while from < upto.min(MAX_TRICKLED) {
+                from += 1;
+                single.push((at + late, from));
+                late += every;
+            }
+            if from < upto {
+                from = upto;
+                single.push((at + late, from));
+            }
+        }
+        self.sends = single;
     }
 
     fn cut_at(&mut self, kept: u32, delay: Duration) {
@@ -305,10 +354,11 @@ impl Wire {
             (asked.dialect, asked.shape, head.content_type == ContentType::WholeJson)
         {
             body.in_array = asked.is_array(head);
+            body.max_weight = (max_body <= MAX_FLOOD).then_some(max_body);
             let mut said = Said::default();
             for (pause, piece) in &exchange.pieces {
                 let before = body.bytes.len();
-                speech::say(body, &mut said, dialect, *piece, asked.config.max_event_bytes());
+                speech::say(body, &mut said, dialect, *piece, asked.config);
                 if body.bytes.len() > before {
                     pieces.push((*pause, body.bytes.len() as u32));
                 }

@@ -214,12 +214,15 @@ impl World {
             } else if let Some(arrival) = self.look(driver, call, &wait) {
                 looked = due;
                 self.arrive(driver, call, arrival)?
+            } else if let Some(supply) = self.supply_due(driver, &wait) {
+                looked = due;
+                self.supply(driver, call, supply)?
             } else if due.is_some() {
                 looked = None;
                 self.elapsed(driver, call, due)?
             } else {
                 let reads = wait.io.is_some_and(|io| io.read);
-                let next = [wait.deadline.map(|(at, _)| at), self.server.next_at(reads), driver.cancel_at()];
+                let next = [wait.deadline.map(|(at, _)| at), self.next_at(driver, reads), driver.cancel_at()];
                 if next.iter().all(Option::is_none) {
                     // Without bounds, and with a peer that is mute, a call waits for ever, as it was told to.
                     driver.cancelled = true;
@@ -254,10 +257,7 @@ impl World {
     }
 
     fn look(&mut self, driver: &Driver<'_>, call: &Call, wait: &Wait<Call>) -> Option<Arrival> {
-        let outgoing = match wait.io {
-            Some(io) if io.write => call.outgoing(io.link).iter().map(|part| part.len()).sum(),
-            _ => 0,
-        };
+        let outgoing = self.outgoing(call, wait);
         let reads = wait.io.is_some_and(|io| io.read);
         let sizes = (driver.client.read_bytes, driver.client.write_bytes);
         self.server.arrived(driver.now, driver.plan, reads, outgoing, sizes, self.watch.truth.fed)
@@ -396,7 +396,7 @@ impl World {
             truth.unasked = true;
             coverage.fault(Fault::UnaskedBytes);
         } else {
-            if truth.sent < driver.whole && from == 0 {
+            if !truth.is_request_whole(driver.whole) && from == 0 {
                 coverage.fault(Fault::EarlyAnswer);
             }
             if count == 1 && driver.client.read_bytes > 0 {
@@ -453,6 +453,9 @@ impl World {
         wire: &Wire,
     ) -> Result<Stop, Violation> {
         self.watch.told(driver.now, told);
+        if let Event::Received(_, bytes) | Event::Fact(Fact::Body(_, bytes)) = &event {
+            self.watch.largest_read = self.watch.largest_read.max(bytes.len());
+        }
         let whole = driver.whole;
         if let Some(witness) = &mut driver.witness {
             witness.told(driver.now, &event);
@@ -536,6 +539,7 @@ impl World {
         whole: u64,
         stop: Stop,
     ) -> Result<Stop, Violation> {
+        self.watch.holds(&call.held(), &mut self.coverage)?;
         let state = call.state();
         if state != driver.state {
             match self.paths.edge(driver.state, state) {
@@ -557,13 +561,6 @@ impl World {
             self.coverage.fault(Fault::Away);
         }
         Ok(stop)
-    }
-
-    /// A second call, told the same, takes the same steps (INV-9)
-    fn same_steps(&mut self, driver: &mut Driver<'_>) -> Result<(), Violation> {
-        let Some(witness) = driver.witness.take() else { return Ok(()) };
-        self.replayed += 1;
-        witness.replay().map_err(|what| self.watch.violation(Invariant::SameSteps, what))
     }
 
     /// Does what was asked for
