@@ -108,6 +108,12 @@ faults! {
     /// A connection is kept at the sentinel, before its message ended: the next call reads the rest
     /// (rule POOL-1)
     KeptUnfinished "kept-unfinished";
+    /// A body that can be read once is asked for again by another attempt (rule RTY-9)
+    OnceReadAgain "once-read-again";
+    /// A body is read on however much of it is on its way (invariant INV-8)
+    WindowWithoutEnd "window-without-end";
+    /// A connection that a request did not go out on whole is kept (rule POOL-1)
+    KeptHalfSent "kept-half-sent";
     /// A connection with bytes after the message is kept: the next call reads them (rule POOL-1)
     KeptWithSurplus "kept-with-surplus";
     /// A pause is drawn from an address in memory, not from the call's seed (invariant INV-9)

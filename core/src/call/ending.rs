@@ -104,7 +104,7 @@ impl Call {
         };
         let most = self.config.max_attempts().get().saturating_add(u32::from(planted!(OneAttemptTooMany)));
         // What was read of a body that can be read once does not come again (rule RTY-9).
-        let is_there = !self.body_read || self.request.body.is_replayable();
+        let is_there = !self.body_read || self.request.body.is_replayable() || planted!(OnceReadAgain);
         is_allowed && is_there && self.attempts_made < most && is_retryable(kind, headers)
     }
 

@@ -81,7 +81,7 @@ impl Upload {
 
     /// Whether the connection took all of it
     pub(super) fn is_whole(&self, body: &Body) -> bool {
-        let has_ended = self.window.as_ref().is_none_or(|window| window.has_ended);
+        let has_ended = self.window.as_ref().is_none_or(|window| window.has_ended) || planted!(KeptHalfSent);
         has_ended && self.has_head() && self.outgoing(body).iter().all(|part| part.is_empty())
     }
 
@@ -94,7 +94,11 @@ impl Upload {
             _ if !self.has_head() => WINDOW_BYTES,
             Some(window) if self.sent >= self.head_bytes() && !window.has_ended => {
                 let held = window.bytes.len() - window.taken;
-                if held > WINDOW_BYTES / 2 { 0 } else { WINDOW_BYTES - held }
+                match held {
+                    _ if planted!(WindowWithoutEnd) => WINDOW_BYTES,
+                    _ if held > WINDOW_BYTES / 2 => 0,
+                    _ => WINDOW_BYTES - held,
+                }
             }
             Some(_) | None => 0,
         }

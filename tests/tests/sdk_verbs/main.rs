@@ -3,6 +3,7 @@
 //!
 //! The SDKs are peers of `tests/run`, which installs them; where they are not, that is a skip.
 
+mod multipart;
 mod recorder;
 
 use std::collections::BTreeSet;
@@ -36,6 +37,19 @@ const DIFFERENT_HEADERS: &[(&str, &str, &str)] = &[
     ("gemini", "accept", "they take anything, and all answers but files are JSON"),
 ];
 
+/// Verbs that the Python SDKs send as forms, which ours are held against part by part
+const FORMS: &[(&str, &str)] = &[
+    ("anthropic", "FILE_UPLOAD"),
+    ("openai", "CONTAINER_FILE_CREATE"),
+    ("openai", "FILE_UPLOAD"),
+    ("openai", "IMAGE_EDIT"),
+    ("openai", "IMAGE_VARIATION"),
+    ("openai", "TRANSCRIBE"),
+    ("openai", "TRANSLATE"),
+    ("openai", "UPLOAD_PART"),
+    ("openai", "VIDEO_CREATE"),
+];
+
 /// The header fields that say who asks, what is sent, and what is taken
 const COMPARED: &[&str] = &[
     "authorization",
@@ -53,14 +67,17 @@ const COMPARED: &[&str] = &[
 fn what_the_official_python_sdks_send() {
     let Some(python) = peer("sdks/python/bin/python") else { return };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/sdks/verbs.py");
-    let covered = differ_nowhere(Command::new(python).args(["-W", "ignore", script]));
+    let (covered, forms) = differ_nowhere(Command::new(python).args(["-W", "ignore", script]));
+    let expected: Vec<_> = FORMS.iter().map(|(api, name)| ((*api).to_owned(), (*name).to_owned())).collect();
+    assert_eq!(forms.iter().cloned().collect::<Vec<_>>(), expected, "verbs that are sent as forms");
     let missing: Vec<_> = rows()
         .map(|(api, row)| (api.to_owned(), row.name.to_owned()))
         .filter(|verb| !covered.contains(verb))
         .filter(|(api, name)| !NOT_IN_THE_SDKS.iter().any(|known| (known.0, known.1) == (api, name)))
         .collect();
     assert_eq!(missing, [], "verbs that no SDK sent");
-    println!("sdks: {} verbs as the official Python SDKs send them", covered.len());
+    let forms = forms.len();
+    println!("sdks: {} verbs, {forms} of them forms, as the official Python SDKs send them", covered.len());
 }
 
 #[test]
@@ -68,22 +85,31 @@ fn what_the_official_node_sdks_send() {
     let Some(modules) = peer("sdks/node_modules") else { return };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/sdks/verbs.mjs");
     let folder = modules.parent().expect("it is in a folder");
-    let covered = differ_nowhere(Command::new("node").arg(script).current_dir(folder));
+    let (covered, forms) = differ_nowhere(Command::new("node").arg(script).current_dir(folder));
     assert!(covered.len() > 30, "{covered:?}");
-    println!("sdks: {} verbs as the official Node SDKs send them", covered.len());
+    let forms = forms.len();
+    println!("sdks: {} verbs, {forms} of them forms, as the official Node SDKs send them", covered.len());
 }
 
-/// Runs a script of SDKs, and holds ours against each verb that it sends; tells which those were
-fn differ_nowhere(script: &mut Command) -> BTreeSet<(String, String)> {
+/// Verbs, by their API and name
+type Verbs = BTreeSet<(String, String)>;
+
+/// Runs a script of SDKs, and holds ours against each verb that it sends; tells which those were, and which of
+/// them are forms
+fn differ_nowhere(script: &mut Command) -> (Verbs, Verbs) {
     let recorder = Recorder::start();
     let ran = script.arg(recorder.base_url()).output().expect("the script starts");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let theirs = recorder.take();
-    let mut covered = BTreeSet::new();
+    let (mut covered, mut forms) = (Verbs::new(), Verbs::new());
     let mut differences = Vec::new();
     for announced in announcements(&theirs) {
         let sent: Vec<&Recorded> = theirs.iter().filter(|sent| sent.announced == announced.query).collect();
-        covered.insert((announced.api.clone(), announced.name.clone()));
+        let verb = (announced.api.clone(), announced.name.clone());
+        if sent.iter().any(|sent| multipart::parts(sent.header("content-type"), &sent.body).is_some()) {
+            forms.insert(verb.clone());
+        }
+        covered.insert(verb);
         // An SDK may do more for a verb than send it, such as ask where the answer is.
         let found: Vec<_> = sent.iter().map(|theirs| compare(&announced, theirs, &recorder)).collect();
         if found.iter().all(|found| !found.is_empty()) {
@@ -91,7 +117,7 @@ fn differ_nowhere(script: &mut Command) -> BTreeSet<(String, String)> {
         }
     }
     assert_eq!(differences, Vec::<String>::new());
-    covered
+    (covered, forms)
 }
 
 /// A verb that was announced to the recorder
@@ -122,7 +148,7 @@ fn rows() -> impl Iterator<Item = (&'static str, &'static Row)> {
     apis.into_iter().flat_map(|(api, rows)| rows.iter().map(move |row| (api, *row)))
 }
 
-/// Sends the verb with the body that they sent, and tells what differs
+/// Sends the verb with the body that they sent, or a form with the same parts, and tells what differs
 fn compare(announced: &Announced, theirs: &Recorded, recorder: &Recorder) -> Vec<String> {
     let Announced { api, name, ids, .. } = announced;
     let (_, row) = rows().find(|known| known.0 == api && known.1.name == name).expect("a verb of that name");
@@ -134,8 +160,11 @@ fn compare(announced: &Announced, theirs: &Recorded, recorder: &Recorder) -> Vec
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     let mut request = service.row(row, &ids);
     let json = serde_json::from_slice::<Value>(&theirs.body).ok();
+    let parts = multipart::parts(theirs.header("content-type"), &theirs.body);
     if let Some(json) = &json {
         request = request.json(json);
+    } else if let Some(parts) = &parts {
+        request = request.form(multipart::form(parts));
     }
     // The recorder's answer is no answer to most of them, which is to be seen once.
     let request = request.overrides(Overrides::new().max_attempts(1)).build().expect("a request");
@@ -156,6 +185,10 @@ fn compare(announced: &Announced, theirs: &Recorded, recorder: &Recorder) -> Vec
         if !known && !anything {
             differ(field, ours.header(field), theirs.header(field));
         }
+    }
+    if let Some(parts) = parts {
+        let ours = multipart::parts(ours.header("content-type"), &ours.body);
+        assert_eq!(ours, Some(parts), "{name}");
     }
     if let Some(json) = json {
         differ("content-type", ours.header("content-type"), theirs.header("content-type"));

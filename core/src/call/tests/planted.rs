@@ -6,10 +6,11 @@ use serde_json::json;
 
 use super::play::{Play, ms};
 use super::wire::{self, Answer, LAST_CHUNK, OPEN_HEAD, STREAM_HEAD, chunk, event, response};
+use crate::body::{Body, Ready};
 use crate::call::{CloseMode, Command, Request, Retries};
 use crate::config::Overrides;
 use crate::dialect::Dialect;
-use crate::machine::{Ended, Event, FailureKind, Stage};
+use crate::machine::{Ended, Event, FailureKind, Stage, Supply};
 use crate::outcome::ErrorKind;
 use crate::planted::{Fault, plant};
 use crate::retry::Backoff;
@@ -339,6 +340,33 @@ fn case(fault: Fault) -> (Told, &'static str, &'static str) {
             "Ok(())",
             "Err(UnknownLink)",
         ),
+        Fault::OnceReadAgain => (
+            || {
+                let mut play = streamed(Body::once(Ready(std::io::empty())));
+                play.feed(Event::Supplied(play.link(), Supply::End)).sent_all();
+                format!("{:?}", play.receive(response("503 Busy", &[], "")).call.state())
+            },
+            "Over",
+            "Pausing",
+        ),
+        Fault::WindowWithoutEnd => (
+            || {
+                let mut play = streamed(Body::source(|| Ok(Ready(std::io::empty()))));
+                play.feed(Event::Supplied(play.link(), Supply::Bytes(&[0; 40_000])));
+                let wanted = play.record.wait.as_ref().and_then(|wait| wait.io).map(|io| io.supply);
+                format!("{wanted:?} more")
+            },
+            "Some(0) more",
+            "Some(65536) more",
+        ),
+        Fault::KeptHalfSent => (
+            || {
+                let mut play = streamed(Body::source(|| Ok(Ready(std::io::empty()))));
+                kept(play.receive(response("200 OK", &[], "early")))
+            },
+            "kept: false",
+            "kept: true",
+        ),
         Fault::KeptWithSurplus => (
             || {
                 let mut play = Play::unary(Overrides::new()).start();
@@ -348,6 +376,13 @@ fn case(fault: Fault) -> (Told, &'static str, &'static str) {
             "kept: true",
         ),
     }
+}
+
+/// A call whose body is read as it goes out, and whose head is out
+fn streamed(body: Body) -> Play {
+    let mut play = Play::new(Request::post(wire::URL).body(body).build().unwrap(), Overrides::new()).start();
+    play.request();
+    play
 }
 
 fn reset_after_a_delta() -> String {

@@ -45,7 +45,7 @@ impl Watch {
 impl Observer for Watch {
     fn observe(&mut self, at: Instant, seen: &Observation<'_>) {
         let told = &mut *self.0.lock().unwrap();
-        assert!(told.over.is_none(), "nothing comes after the end: {seen:?}");
+        assert!(told.over.is_none(), "INV-2: something after the end: {seen:?}");
         assert!(told.at.is_none_or(|before| before <= at), "time goes on: {seen:?}");
         told.at = Some(at);
         match *seen {
