@@ -59,7 +59,7 @@ impl Connection {
     pub(crate) fn shake_hands(&mut self) -> Result<bool, IoFailure> {
         let Self { socket, early, tls: Some(tls) } = self else { return Ok(true) };
         loop {
-            let is_flushed = tls.flush(socket)?;
+            let is_flushed = tls.flush(socket)? & socket.flush()?;
             if !tls.client.is_handshaking() {
                 return Ok(is_flushed);
             }
@@ -113,12 +113,11 @@ impl Connection {
         Some(Ok(taken))
     }
 
-    /// Writes what is held back: the end of a TLS record, an alert, an answer to the peer's TLS
-    pub(crate) fn flush(&mut self) -> Result<(), IoFailure> {
-        match &mut self.tls {
-            None => Ok(()),
-            Some(tls) => tls.flush(&mut self.socket).map(|_| ()),
-        }
+    /// Writes what is held back: the end of a TLS record, an alert, an answer to the peer's TLS; whether
+    /// that was all
+    pub(crate) fn flush(&mut self) -> Result<bool, IoFailure> {
+        let is_flushed = self.tls.as_mut().map_or(Ok(true), |tls| tls.flush(&mut self.socket))?;
+        Ok(self.socket.flush()? & is_flushed)
     }
 
     /// Ends our side as politely as can be done at once; the rest is the operating system's

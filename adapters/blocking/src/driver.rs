@@ -233,7 +233,7 @@ fn exchange<'b>(
         return Some(sent.map_or_else(|failure| Event::Failed(id, failure), |sent| Event::Sent(id, sent)));
     }
     match connection.flush() {
-        Ok(()) => input.of_request(call, id, supply),
+        Ok(_) => input.of_request(call, id, supply),
         Err(failure) => Some(Event::Failed(id, failure)),
     }
 }

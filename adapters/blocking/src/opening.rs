@@ -10,7 +10,7 @@ use mio::net::UnixStream;
 use mio::{Interest, Registry};
 use socket2::SockRef;
 use steadfast::call::Origin;
-use steadfast::connect::{HappyEyeballs, Next, Route, TcpSettings, Tunnel};
+use steadfast::connect::{HappyEyeballs, Next, Proxy, ProxyScheme, Route, TcpSettings, Tunnel};
 use steadfast::machine::{FailureKind, IoFailure, ProxyRefusal, Stage, io_failure};
 use steadfast::time::Instant;
 
@@ -25,14 +25,24 @@ pub(crate) struct Opening {
     shared: Arc<Shared>,
     origin: Origin,
     registry: Registry,
-    /// The proxy to be reached, in words, and the tunnel to be made through it
-    proxy: Option<(String, Option<Tunnel>)>,
+    proxy: Option<Through>,
     step: Step,
+}
+
+/// A proxy on the way
+struct Through {
+    proxy: Proxy,
+    /// To be made once the proxy is reached
+    tunnel: Option<Tunnel>,
 }
 
 enum Step {
     LookUp(LookUp),
     Race(Race),
+    /// TLS to the proxy itself
+    ProxyHandshake(Connection),
+    /// The first peer on the way is reached
+    Reached(Socket),
     /// What was read and is not the handshake's, or not yet, comes last
     Tunnel(Connection, Tunnel, Vec<u8>),
     /// The way to the origin is open
@@ -80,11 +90,13 @@ impl Opening {
             match proxies.route(&origin) {
                 Route::Direct => (origin.host().to_owned(), origin.port(), None),
                 Route::Forward(proxy) => {
-                    (proxy.host().to_owned(), proxy.port(), Some((proxy.to_string(), None)))
+                    let through = Through { proxy: proxy.clone(), tunnel: None };
+                    (proxy.host().to_owned(), proxy.port(), Some(through))
                 }
                 Route::Tunnel(proxy) => {
-                    let tunnel = Tunnel::new(proxy, &origin)?;
-                    (proxy.host().to_owned(), proxy.port(), Some((proxy.to_string(), Some(tunnel))))
+                    let tunnel = Some(Tunnel::new(proxy, &origin)?);
+                    let through = Through { proxy: proxy.clone(), tunnel };
+                    (proxy.host().to_owned(), proxy.port(), Some(through))
                 }
             }
         };
@@ -99,7 +111,12 @@ impl Opening {
     pub(crate) fn due(&self) -> Option<Instant> {
         match &self.step {
             Step::Race(race) => race.due,
-            Step::LookUp(_) | Step::Tunnel(..) | Step::Origin(_) | Step::Handshake(_) => None,
+            Step::LookUp(_)
+            | Step::ProxyHandshake(_)
+            | Step::Reached(_)
+            | Step::Tunnel(..)
+            | Step::Origin(_)
+            | Step::Handshake(_) => None,
         }
     }
 
@@ -117,14 +134,31 @@ impl Opening {
                 },
                 Step::Race(mut race) => match race.go_on(&self.registry, self.shared.tcp, now) {
                     Ok(None) => return Ok(Opened::NotYet(Box::new(Self { step: Step::Race(race), ..self }))),
-                    Ok(Some(socket)) => match self.proxy.as_mut().and_then(|(_, tunnel)| tunnel.take()) {
-                        Some(tunnel) => {
-                            Step::Tunnel(Connection::new(Socket::Tcp(socket)), tunnel, Vec::new())
+                    Ok(Some(socket)) => match &self.proxy {
+                        Some(Through { proxy, .. }) if proxy.scheme() == ProxyScheme::Https => {
+                            let connection = Connection::new(Socket::Tcp(socket));
+                            let tls = self.shared.tls().map_err(|failure| at_proxy(&self.proxy, failure))?;
+                            let secured = connection.secured(tls, proxy.host());
+                            Step::ProxyHandshake(secured.map_err(|failure| at_proxy(&self.proxy, failure))?)
                         }
-                        None => Step::Origin(Connection::new(Socket::Tcp(socket))),
+                        Some(_) | None => Step::Reached(Socket::Tcp(socket)),
                     },
                     Err(failure) => return Err(at_proxy(&self.proxy, failure)),
                 },
+                Step::ProxyHandshake(mut connection) => {
+                    if !connection.shake_hands().map_err(|failure| at_proxy(&self.proxy, failure))? {
+                        let step = Step::ProxyHandshake(connection);
+                        return Ok(Opened::NotYet(Box::new(Self { step, ..self })));
+                    }
+                    Step::Reached(Socket::Secure(Box::new(connection)))
+                }
+                Step::Reached(socket) => {
+                    let connection = Connection::new(socket);
+                    match self.proxy.as_mut().and_then(|through| through.tunnel.take()) {
+                        Some(tunnel) => Step::Tunnel(connection, tunnel, Vec::new()),
+                        None => Step::Origin(connection),
+                    }
+                }
                 Step::Tunnel(mut connection, mut tunnel, mut unread) => {
                     if dig(&mut connection, &mut tunnel, &mut unread)? {
                         Step::Origin(connection.with_early(unread))
@@ -193,10 +227,10 @@ impl Race {
 }
 
 /// A failure on the way to the proxy, where there is one, is the proxy's
-fn at_proxy(proxy: &Option<(String, Option<Tunnel>)>, failure: IoFailure) -> IoFailure {
+fn at_proxy(proxy: &Option<Through>, failure: IoFailure) -> IoFailure {
     match proxy {
         None => failure,
-        Some((proxy, _)) => IoFailure {
+        Some(Through { proxy, .. }) => IoFailure {
             stage: Stage::Proxy,
             message: format!("{proxy} cannot be reached: {}", failure.message),
             ..failure
@@ -234,8 +268,9 @@ fn dig(connection: &mut Connection, tunnel: &mut Tunnel, unread: &mut Vec<u8>) -
                 Some(written) => tunnel.sent(written.map_err(at_proxy)?),
             }
         }
+        let is_flushed = connection.flush().map_err(at_proxy)?;
         if tunnel.is_open() {
-            return Ok(true);
+            return Ok(is_flushed);
         }
         let used = tunnel.received(unread)?;
         unread.drain(..used);

@@ -1,4 +1,4 @@
-//! A socket: TCP, or on Unix a local one.
+//! A socket: TCP, on Unix a local one, or one within TLS to a proxy.
 
 use std::io::{self, IoSlice, Read, Write};
 
@@ -7,12 +7,17 @@ use mio::net::TcpStream;
 use mio::net::UnixStream;
 use socket2::{SockRef, TcpKeepalive};
 use steadfast::connect::TcpSettings;
+use steadfast::machine::{FailureKind, IoFailure};
+
+use crate::connection::{Came, Connection};
 
 /// A socket that does not wait
 pub(crate) enum Socket {
     Tcp(TcpStream),
     #[cfg(unix)]
     Unix(UnixStream),
+    /// Within TLS to a proxy
+    Secure(Box<Connection>),
 }
 
 impl Socket {
@@ -21,6 +26,16 @@ impl Socket {
             Self::Tcp(socket) => socket.read(buffer),
             #[cfg(unix)]
             Self::Unix(socket) => socket.read(buffer),
+            Self::Secure(connection) => loop {
+                return match connection.read(buffer) {
+                    None => Err(io::ErrorKind::WouldBlock.into()),
+                    // What TLS has to say for itself.
+                    Some(Ok(Came::Bytes(0))) => continue,
+                    Some(Ok(Came::Bytes(read))) => Ok(read),
+                    Some(Ok(Came::End(_))) => Ok(0),
+                    Some(Err(failure)) => Err(io_error(failure)),
+                };
+            },
         }
     }
 
@@ -29,8 +44,31 @@ impl Socket {
             Self::Tcp(socket) => socket.write_vectored(parts),
             #[cfg(unix)]
             Self::Unix(socket) => socket.write_vectored(parts),
+            Self::Secure(connection) => {
+                let part = |at: usize| parts.get(at).map_or(&[][..], |part| &part[..]);
+                let written = connection.write([part(0), part(1)]);
+                written.map_or_else(
+                    || Err(io::ErrorKind::WouldBlock.into()),
+                    |written| written.map_err(io_error),
+                )
+            }
         }
     }
+
+    /// Writes what it holds back of what it took; whether that was all
+    pub(crate) fn flush(&mut self) -> Result<bool, IoFailure> {
+        match self {
+            Self::Tcp(_) => Ok(true),
+            #[cfg(unix)]
+            Self::Unix(_) => Ok(true),
+            Self::Secure(connection) => connection.flush(),
+        }
+    }
+}
+
+fn io_error(failure: IoFailure) -> io::Error {
+    let is_reset = failure.kind == FailureKind::Reset;
+    io::Error::new(if is_reset { io::ErrorKind::ConnectionReset } else { io::ErrorKind::Other }, failure)
 }
 
 /// Asks the operating system for these settings of a connection

@@ -24,6 +24,13 @@ pub trait Socket: Unpin {
     ///
     /// Errors: as the operating system's.
     fn poll_write(&mut self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>>;
+
+    /// Writes what it holds back of what it took; one that holds nothing back is always ready
+    ///
+    /// Errors: as the operating system's.
+    fn poll_flush(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
 }
 
 /// Whom a read asks what has come
@@ -147,10 +154,10 @@ impl<S: Socket> Connection<S> {
     ///
     /// Errors: the connection broke.
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), IoFailure>> {
-        match &mut self.tls {
-            None => Poll::Ready(Ok(())),
-            Some(tls) => tls.poll_flush(&mut self.socket, cx)?.map(Ok),
+        if let Some(tls) = &mut self.tls {
+            ready!(tls.poll_flush(&mut self.socket, cx)?);
         }
+        self.socket.poll_flush(cx).map_err(|error| io_failure(Stage::Write, &error))
     }
 
     /// Ends our side as politely as can be done at once; the rest is the operating system's
@@ -166,8 +173,11 @@ impl<S: Socket> Connection<S> {
         let Some(tls) = &mut self.tls else { return Poll::Ready(Ok(())) };
         loop {
             let flushed = tls.poll_flush(&mut self.socket, cx).map_err(at_tls)?;
+            let below =
+                self.socket.poll_flush(cx).map_err(|error| at_tls(io_failure(Stage::Write, &error)))?;
             if !tls.client.is_handshaking() {
-                return flushed.map(Ok);
+                ready!(flushed);
+                return below.map(Ok);
             }
             if let Err(failure) = ready!(tls.poll_fill(&mut self.socket, Ask::Reactor, cx)) {
                 // The alert that tells the peer why; if there is no room for it, it has to guess.

@@ -10,7 +10,7 @@
 //! | `driver` | [`Driver`]: the loop, in one screen |
 //! | `connection` | [`Connection`]: a socket, plain or under TLS |
 //! | `handshake` | [`Handshake`]: TLS from first to last flight |
-//! | `tunnel` | [`Tunnelling`], [`Through`]: a tunnel through a proxy, and the socket behind it |
+//! | `tunnel` | [`Tunnelling`], [`Through`], [`Way`]: a tunnel through a proxy, and the sockets under it |
 //! | `resting` | [`Resting`]: a connection between two exchanges |
 //! | `client` | [`Client`]: makes calls over TCP and Unix sockets, on any runtime that is a [`Network`] |
 //! | `chat` | [`Chat`], [`ToolLoop`]: turns of conversations, and the tools that models call |
@@ -56,4 +56,4 @@ pub use service::{CallOutcome, ResponseBody, ServiceError};
 pub use steadfast::call::Piece;
 pub use steadfast::machine::io_failure;
 pub use tcp::set_up;
-pub use tunnel::{Through, Tunnelling};
+pub use tunnel::{Through, Tunnelling, Way};

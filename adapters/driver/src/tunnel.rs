@@ -3,12 +3,12 @@
 use std::future::Future;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use steadfast::connect::Tunnel;
-use steadfast::machine::{IoFailure, Stage, io_failure};
+use steadfast::machine::{FailureKind, IoFailure, Stage, io_failure};
 
-use crate::connection::Socket;
+use crate::connection::{Ask, Connection, Read, Socket};
 use crate::scratch;
 
 /// A socket that leads to the origin, by itself or through a proxy's tunnel
@@ -61,6 +61,95 @@ impl<S: Socket> Socket for Through<S> {
     fn poll_write(&mut self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         self.socket.poll_write(cx, parts)
     }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.socket.poll_flush(cx)
+    }
+}
+
+/// A socket to the first peer on the way to an origin: bare, or within TLS of its own
+///
+/// Within TLS only to a proxy whose URL says `https`.
+pub enum Way<S> {
+    /// Bare
+    Bare(S),
+    /// Within TLS
+    Secure(Box<Connection<S>>),
+}
+
+/// The most reads of one poll that bring nothing but what TLS has to say for itself
+const MAX_EMPTY_READS: usize = 16;
+
+impl<S: Socket> Socket for Way<S> {
+    fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Bare(socket) => socket.poll_read(cx, buffer),
+            Self::Secure(connection) => poll_secure(connection, Ask::Reactor, cx, buffer),
+        }
+    }
+
+    fn read_now(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Bare(socket) => socket.read_now(buffer),
+            Self::Secure(connection) => {
+                let mut cx = Context::from_waker(Waker::noop());
+                match poll_secure(connection, Ask::System, &mut cx, buffer) {
+                    Poll::Ready(read) => read,
+                    Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
+                }
+            }
+        }
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Bare(socket) => socket.poll_write(cx, parts),
+            Self::Secure(connection) => {
+                let part = |at: usize| parts.get(at).map_or(&[][..], |part| &part[..]);
+                connection.poll_write(cx, [part(0), part(1)]).map_err(io_error)
+            }
+        }
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Bare(socket) => socket.poll_flush(cx),
+            Self::Secure(connection) => connection.poll_flush(cx).map_err(io_error),
+        }
+    }
+}
+
+fn poll_secure<S: Socket>(
+    connection: &mut Connection<S>,
+    ask: Ask,
+    cx: &mut Context<'_>,
+    buffer: &mut [u8],
+) -> Poll<io::Result<usize>> {
+    for _ in 0..MAX_EMPTY_READS {
+        match ready!(connection.poll_read(ask, cx, buffer)).map_err(io_error)? {
+            Read::Bytes(0) => {}
+            Read::Bytes(read) => return Poll::Ready(Ok(read)),
+            // Whether that is the end of what the origin sends is told by the layer above.
+            Read::Ended(_) => return Poll::Ready(Ok(0)),
+        }
+    }
+    cx.waker().wake_by_ref();
+    Poll::Pending
+}
+
+fn io_error(failure: IoFailure) -> io::Error {
+    let kind = match failure.kind {
+        FailureKind::Reset => io::ErrorKind::ConnectionReset,
+        FailureKind::NotFound
+        | FailureKind::Refused
+        | FailureKind::Unreachable
+        | FailureKind::Certificate(_)
+        | FailureKind::ClientCertificate(_)
+        | FailureKind::Tls
+        | FailureKind::Proxy(_)
+        | FailureKind::Other => io::ErrorKind::Other,
+    };
+    io::Error::new(kind, failure)
 }
 
 /// The set-up of a tunnel over a socket to a proxy, as a future of the socket [`Through`] it
@@ -108,8 +197,9 @@ fn poll_open<S: Socket>(
                 sent => tunnel.sent(sent),
             }
         }
+        let flushed = socket.poll_flush(cx).map_err(at_proxy)?;
         if tunnel.is_open() {
-            return Poll::Ready(Ok(()));
+            return flushed.map(Ok);
         }
         let used = tunnel.received(unread)?;
         unread.drain(..used);
@@ -128,11 +218,8 @@ fn poll_open<S: Socket>(
 
 #[cfg(test)]
 mod tests {
-    use std::task::Waker;
-
     use steadfast::call::Request;
     use steadfast::connect::Proxy;
-    use steadfast::machine::FailureKind;
 
     use super::*;
 

@@ -113,7 +113,7 @@ impl Proxies {
         match proxy {
             Some(_) if self.bypass.covers(origin) => Route::Direct,
             Some(_) if self.bypass_loopback && is_loopback(origin.host()) => Route::Direct,
-            Some(proxy) if proxy.scheme() == ProxyScheme::Http && !origin.is_tls() => Route::Forward(proxy),
+            Some(proxy) if proxy.scheme() != ProxyScheme::Socks5 && !origin.is_tls() => Route::Forward(proxy),
             Some(proxy) => Route::Tunnel(proxy),
             None => Route::Direct,
         }
@@ -202,11 +202,11 @@ mod tests {
 
     #[test]
     fn a_variable_that_cannot_be_used_is_named_and_not_shown() {
-        let error = from(&[("HTTPS_PROXY", "https://me:secret@proxy")]).unwrap_err();
+        let error = from(&[("HTTPS_PROXY", "socks4://me:secret@proxy")]).unwrap_err();
         assert_eq!(error, ProxiesError { variable: "HTTPS_PROXY", source: ProxyUrlError::Scheme });
         assert_eq!(
             error.to_string(),
-            "HTTPS_PROXY: the proxy's scheme is not one of http, socks5 and socks5h"
+            "HTTPS_PROXY: the proxy's scheme is not one of http, https, socks5 and socks5h"
         );
     }
 

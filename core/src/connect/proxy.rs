@@ -32,6 +32,8 @@ pub struct Proxy {
 pub enum ProxyScheme {
     /// HTTP/1.1: forwards `http` requests, and tunnels by CONNECT
     Http,
+    /// The same within TLS, to the proxy itself
+    Https,
     /// SOCKS5; host names are sent to the proxy, never looked up here
     Socks5,
 }
@@ -43,9 +45,10 @@ pub(super) struct Credentials {
 }
 
 impl Proxy {
-    /// A proxy by its URL: `http://`, `socks5://` or `socks5h://`, credentials, host and port
+    /// A proxy by its URL: `http://`, `https://`, `socks5://` or `socks5h://`, credentials, host and port
     ///
-    /// Without a scheme it is `http`, as curl has it. The port is 80 or 1080 where none is given.
+    /// Without a scheme it is `http`, as curl has it. The port is 80, 443 or 1080 where none is given.
+    /// By `https` the proxy itself is reached within TLS, under the trust that holds for origins.
     /// User name and password are percent-decoded. `socks5` and `socks5h` are one here.
     ///
     /// Errors: [`ProxyUrlError`]; no text quotes the URL.
@@ -54,6 +57,7 @@ impl Proxy {
         let (scheme, rest) = match url.split_once("://") {
             None => (ProxyScheme::Http, url),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (ProxyScheme::Http, rest),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (ProxyScheme::Https, rest),
             Some((scheme, rest))
                 if scheme.eq_ignore_ascii_case("socks5") || scheme.eq_ignore_ascii_case("socks5h") =>
             {
@@ -132,6 +136,7 @@ impl ProxyScheme {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
+            Self::Https => "https",
             Self::Socks5 => "socks5",
         }
     }
@@ -139,6 +144,7 @@ impl ProxyScheme {
     const fn port(self) -> u16 {
         match self {
             Self::Http => 80,
+            Self::Https => 443,
             Self::Socks5 => 1080,
         }
     }
@@ -149,7 +155,7 @@ impl ProxyScheme {
 #[non_exhaustive]
 pub enum ProxyUrlError {
     /// The scheme is none that we speak to a proxy
-    #[error("the proxy's scheme is not one of http, socks5 and socks5h")]
+    #[error("the proxy's scheme is not one of http, https, socks5 and socks5h")]
     Scheme,
     /// The URL cannot be read
     #[error("the proxy's URL cannot be read: {0}")]
@@ -222,6 +228,7 @@ mod tests {
             ("socks5://proxy.example", "socks5://proxy.example:1080"),
             ("socks5h://proxy.example:9050", "socks5://proxy.example:9050"),
             ("http://me:pa%2Fss/w@rd@proxy.example:1", "http://proxy.example:1"),
+            ("https://proxy.example", "https://proxy.example:443"),
             ("http://[2001:DB8::1]:3128", "http://[2001:db8::1]:3128"),
         ] {
             assert_eq!(shown(url), expected, "{url}");
@@ -230,7 +237,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_refused_and_never_quoted() {
-        for url in ["https://secret.example", "socks4://secret.example", "ftp://secret.example"] {
+        for url in ["socks4://secret.example", "ftp://secret.example"] {
             assert_eq!(Proxy::new(url).unwrap_err(), ProxyUrlError::Scheme, "{url}");
         }
         for url in ["", "http://", "http://h:0", "http://h:99999", "http://h:+1", "http://a b", "h/secret"] {

@@ -49,7 +49,9 @@ impl Tunnel {
     pub fn new(proxy: &Proxy, origin: &Origin) -> Result<Self, IoFailure> {
         let mut outgoing = Vec::new();
         let handshake = match proxy.scheme() {
-            ProxyScheme::Http => Handshake::HttpConnect(HttpConnect::start(proxy, origin, &mut outgoing)),
+            ProxyScheme::Http | ProxyScheme::Https => {
+                Handshake::HttpConnect(HttpConnect::start(proxy, origin, &mut outgoing))
+            }
             ProxyScheme::Socks5 => Handshake::Socks5(Socks5::start(proxy, origin, &mut outgoing)?),
         };
         Ok(Self { outgoing, sent: 0, handshake })

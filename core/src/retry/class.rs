@@ -46,12 +46,12 @@ pub fn proxy_class(kind: FailureKind) -> Class {
             | ProxyRefusal::Protocol
             | ProxyRefusal::Unusable,
         ) => Class::Never,
+        // The same ones would come again.
+        FailureKind::Certificate(_) | FailureKind::ClientCertificate(_) => Class::Never,
         FailureKind::NotFound
         | FailureKind::Refused
         | FailureKind::Unreachable
         | FailureKind::Reset
-        | FailureKind::Certificate(_)
-        | FailureKind::ClientCertificate(_)
         | FailureKind::Tls
         | FailureKind::Other => Class::Retry,
     }

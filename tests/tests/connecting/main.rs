@@ -5,7 +5,7 @@
 //! | `clients` | the clients, and what a test asks of each |
 //! | `server` | servers that a test moves itself |
 //! | `certificates` | an authority of the tests' own |
-//! | `proxies` | through other people's proxies, and through one that stalls |
+//! | `proxies` | through other people's proxies, through one within TLS, and through one that stalls |
 //! | `redirects` | not followed, whatever they point to |
 //! | `budget` | a retry budget that the calls of a client share |
 //! | `keep_alive` | for how long a server keeps a connection |

@@ -1,21 +1,24 @@
 //! Through other people's proxies: tinyproxy, which speaks HTTP, and microsocks, which speaks SOCKS5.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use steadfast::call::Request;
 use steadfast::config::Overrides;
 use steadfast::connect::{Proxies, Proxy};
-use steadfast::machine::{FailureKind, ProxyRefusal, Stage};
+use steadfast::machine::{CertificateFault, FailureKind, ProxyRefusal, Stage};
 use steadfast::outcome::{Billing, CallError, ErrorKind, Outcome, Phase};
 use steadfast_tests::peers;
 
 use crate::certificates::Authority;
 use crate::clients::{CAP, CLIENTS, Setup, request};
-use crate::server::{Origin, Server};
+use crate::server::{Origin, Server, read_head};
 
 /// The one user, and the password
 const WHO: &str = "me:secret";
@@ -200,6 +203,128 @@ fn an_origin_that_is_not_there_is_the_proxy_s_refusal() {
             );
             assert_eq!(error.billing, Billing::NotSent, "{name}");
         }
+    }
+}
+
+/// A proxy of ours that is reached within TLS: it makes tunnels, and forwards what is no CONNECT
+fn secure_proxy(config: Arc<ServerConfig>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("an address").port();
+    std::thread::spawn(move || {
+        for socket in listener.incoming() {
+            let (socket, config) = (socket.expect("a connection"), config.clone());
+            std::thread::spawn(move || {
+                let connection = ServerConnection::new(config).expect("a server");
+                relay(StreamOwned::new(connection, socket));
+            });
+        }
+    });
+    port
+}
+
+/// Serves one client: CONNECT by a tunnel, anything else by the request and what is answered to it
+fn relay(mut client: StreamOwned<ServerConnection, TcpStream>) {
+    let Some(head) = read_head(&mut client) else { return };
+    let target = head.split(' ').nth(1).expect("a target");
+    let authority = target.strip_prefix("http://").unwrap_or(target).split('/').next().expect("an authority");
+    let mut origin = TcpStream::connect(authority).expect("the origin");
+    if head.starts_with("CONNECT ") {
+        client.write_all(b"HTTP/1.1 200 OK\r\n\r\n").expect("a client");
+    } else {
+        origin.write_all(head.as_bytes()).expect("an origin");
+    }
+    client.sock.set_nonblocking(true).expect("non-blocking");
+    origin.set_nonblocking(true).expect("non-blocking");
+    let mut buffer = [0; 16 * 1024];
+    loop {
+        let to_origin = pass(&mut client, &mut origin, &mut buffer);
+        let to_client = pass(&mut origin, &mut client, &mut buffer);
+        if to_origin.is_err() || to_client.is_err() {
+            return;
+        }
+        if to_origin.is_ok_and(|n| n == 0) && to_client.is_ok_and(|n| n == 0) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// How many bytes were there to be passed on; fails at the end
+fn pass(from: &mut impl Read, to: &mut impl Write, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let read = match from.read(buffer) {
+        Ok(0) => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+        Ok(read) => read,
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(0),
+        Err(error) => return Err(error),
+    };
+    let mut left = &buffer[..read];
+    while !left.is_empty() {
+        left = &left[until_ready(|| to.write(left))?..];
+    }
+    until_ready(|| to.flush())?;
+    Ok(read)
+}
+
+fn until_ready<T>(mut act: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
+    loop {
+        match act() {
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            done => return done,
+        }
+    }
+}
+
+#[test]
+fn a_proxy_within_tls_carries_tls_and_plain_requests() {
+    let authority = Authority::new("Our Authority");
+    let port = secure_proxy(authority.issue("127.0.0.1").serving());
+    let proxy = Proxy::new(&format!("https://127.0.0.1:{port}")).expect("a proxy");
+    for is_secure in [true, false] {
+        let origin = Origin::start(is_secure.then(|| authority.issue("127.0.0.1").serving()));
+        let url = format!("http{}://127.0.0.1:{}/v1", if is_secure { "s" } else { "" }, origin.port());
+        for (name, outcomes) in through(&proxy, Some(&authority), &url, 2) {
+            for outcome in outcomes {
+                let body = outcome.result.as_ref().map(|completion| &completion.body[..]);
+                assert_eq!(body.ok(), Some(&b"Hi"[..]), "{name} to {url}: {:?}", outcome.result);
+            }
+        }
+        assert_eq!(origin.heads().len(), 2 * CLIENTS.len());
+    }
+}
+
+/// More than any buffer on the way holds
+#[test]
+fn a_large_request_goes_through_two_layers_of_tls() {
+    let authority = Authority::new("Our Authority");
+    let port = secure_proxy(authority.issue("127.0.0.1").serving());
+    let proxy = Proxy::new(&format!("https://127.0.0.1:{port}")).expect("a proxy");
+    let setup = Setup { tls: Some(authority.trusted()), proxies: Proxies::all(proxy), ..Setup::default() };
+    let origin = Origin::start(Some(authority.issue("127.0.0.1").serving()));
+    let url = format!("https://127.0.0.1:{}/v1", origin.port());
+    for (name, calls) in CLIENTS {
+        let request = Request::post(&url).body(vec![b'x'; 6_000_000]).build().expect("a valid request");
+        let outcome = calls(&setup, vec![request]).remove(0);
+        assert!(outcome.result.is_ok(), "{name}: {:?}", outcome.result);
+        assert_eq!(outcome.timeline.attempt_count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn a_proxy_whose_certificate_is_not_accepted_is_the_proxy_s_failure() {
+    let authority = Authority::new("Our Authority");
+    let port = secure_proxy(Authority::new("A Stranger").issue("127.0.0.1").serving());
+    let proxy = Proxy::new(&format!("https://127.0.0.1:{port}")).expect("a proxy");
+    for (name, outcomes) in through(&proxy, Some(&authority), "https://api.example/v1", 1) {
+        let error = outcomes[0].result.as_ref().expect_err("a failure");
+        let ErrorKind::Proxy(failure) = &error.kind else { panic!("{name}: {error}") };
+        let kind = FailureKind::Certificate(CertificateFault::UnknownIssuer);
+        assert_eq!(
+            (failure.stage, failure.kind, error.billing),
+            (Stage::Proxy, kind, Billing::NotSent),
+            "{name}"
+        );
+        assert_eq!(outcomes[0].timeline.attempt_count(), 1, "{name}");
     }
 }
 

@@ -108,10 +108,13 @@ impl Origin {
 
     fn serve(&self, mut stream: impl Read + Write) {
         while let Some(head) = read_head(&mut stream) {
-            let is_last = head.to_ascii_lowercase().contains("\r\nconnection: close\r\n");
+            let fields = head.to_ascii_lowercase();
+            let is_last = fields.contains("\r\nconnection: close\r\n");
+            let length = fields.lines().find_map(|line| line.strip_prefix("content-length: "));
+            let length: u64 = length.expect("a length").parse().expect("a number");
             self.heads.lock().unwrap_or_else(PoisonError::into_inner).push(head);
-            let is_read = stream.read_exact(&mut [0; 2]).is_ok();
-            if !is_read || stream.write_all(ANSWER.as_bytes()).is_err() || is_last {
+            let body = std::io::copy(&mut (&mut stream).take(length), &mut std::io::sink());
+            if body.ok() != Some(length) || stream.write_all(ANSWER.as_bytes()).is_err() || is_last {
                 return;
             }
         }

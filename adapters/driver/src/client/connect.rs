@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use steadfast::call::{Origin, Request};
-use steadfast::connect::{HappyEyeballs, Next, Proxies, ProxiesError, Proxy, Route, TcpSettings, Tunnel};
+use steadfast::connect::{
+    HappyEyeballs, Next, Proxies, ProxiesError, Proxy, ProxyScheme, Route, TcpSettings, Tunnel,
+};
 use steadfast::machine::{FailureKind, IoFailure, ProxyRefusal, Stage, io_failure};
 
 use crate::client::Trust;
@@ -16,7 +18,7 @@ use crate::client::resolve::Resolve;
 use crate::client::time::{Alarm, Clock};
 use crate::connection::Connection;
 use crate::handshake::Handshake;
-use crate::tunnel::{Through, Tunnelling};
+use crate::tunnel::{Through, Tunnelling, Way};
 
 /// What connections are made with
 #[derive(Clone)]
@@ -56,7 +58,10 @@ impl<N: Network> Connector<N> {
     }
 
     /// Opens a connection to `origin`; the machine's `connect_timeout` drops this
-    pub(crate) async fn connect(self, origin: Origin) -> Result<Connection<Through<N::Socket>>, IoFailure> {
+    pub(crate) async fn connect(
+        self,
+        origin: Origin,
+    ) -> Result<Connection<Through<Way<N::Socket>>>, IoFailure> {
         let socket = self.way(&origin).await?;
         if origin.is_tls() {
             Handshake::new(socket, self.trust.tls()?, origin.host())?.await
@@ -66,17 +71,19 @@ impl<N: Network> Connector<N> {
     }
 
     /// A socket that leads to `origin`
-    async fn way(&self, origin: &Origin) -> Result<Through<N::Socket>, IoFailure> {
+    async fn way(&self, origin: &Origin) -> Result<Through<Way<N::Socket>>, IoFailure> {
         #[cfg(unix)]
         if let Some(path) = &self.unix_socket {
-            return N::connect_unix(path).await.map(Through::direct).map_err(|error| {
-                let failure = io_failure(Stage::Connect, &error);
-                IoFailure { message: format!("{}: {}", path.display(), failure.message), ..failure }
-            });
+            return N::connect_unix(path).await.map(|socket| Through::direct(Way::Bare(socket))).map_err(
+                |error| {
+                    let failure = io_failure(Stage::Connect, &error);
+                    IoFailure { message: format!("{}: {}", path.display(), failure.message), ..failure }
+                },
+            );
         }
         let proxies = self.proxies.as_ref().as_ref().map_err(|error| unusable(*error))?;
         Ok(match proxies.route(origin) {
-            Route::Direct => Through::direct(self.tcp(origin.host(), origin.port()).await?),
+            Route::Direct => Through::direct(Way::Bare(self.tcp(origin.host(), origin.port()).await?)),
             Route::Forward(proxy) => Through::direct(self.proxy(proxy).await?),
             Route::Tunnel(proxy) => {
                 let tunnel = Tunnel::new(proxy, origin)?;
@@ -85,12 +92,19 @@ impl<N: Network> Connector<N> {
         })
     }
 
-    async fn proxy(&self, proxy: &Proxy) -> Result<N::Socket, IoFailure> {
-        self.tcp(proxy.host(), proxy.port()).await.map_err(|failure| IoFailure {
+    async fn proxy(&self, proxy: &Proxy) -> Result<Way<N::Socket>, IoFailure> {
+        let unreachable = |failure: IoFailure| IoFailure {
             stage: Stage::Proxy,
             message: format!("{proxy} cannot be reached: {}", failure.message),
             ..failure
-        })
+        };
+        let socket = self.tcp(proxy.host(), proxy.port()).await.map_err(unreachable)?;
+        if proxy.scheme() != ProxyScheme::Https {
+            return Ok(Way::Bare(socket));
+        }
+        let tls = self.trust.tls().map_err(unreachable)?;
+        let handshake = Handshake::new(socket, tls, proxy.host()).map_err(unreachable)?;
+        handshake.await.map(|connection| Way::Secure(Box::new(connection))).map_err(unreachable)
     }
 
     /// Connects to the first address of `host` that answers

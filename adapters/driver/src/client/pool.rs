@@ -22,7 +22,7 @@ use crate::client::network::Network;
 use crate::client::time::Clock;
 use crate::connection::{Ask, Connection, Socket};
 use crate::resting::{Found, Resting};
-use crate::tunnel::Through;
+use crate::tunnel::{Through, Way};
 
 /// What a connection can be used for
 type Key<N> = (Origin, <N as Network>::Reactor);
@@ -82,7 +82,7 @@ struct Lease<N: Network> {
 
 /// A socket that its client's pool counts for as long as it lives
 pub struct Leased<N: Network> {
-    socket: Through<N::Socket>,
+    socket: Through<Way<N::Socket>>,
     lease: Lease<N>,
 }
 
@@ -114,7 +114,7 @@ impl<N: Network> Connections<N> {
         open: F,
     ) -> Result<Connection<Leased<N>>, IoFailure>
     where
-        F: Future<Output = Result<Connection<Through<N::Socket>>, IoFailure>>,
+        F: Future<Output = Result<Connection<Through<Way<N::Socket>>>, IoFailure>>,
     {
         let reactor = N::reactor().expect("a call is polled within the runtime of its client");
         let key = (origin, reactor);
@@ -376,6 +376,10 @@ impl<N: Network> Socket for Leased<N> {
 
     fn poll_write(&mut self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         self.socket.poll_write(cx, parts)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.socket.poll_flush(cx)
     }
 }
 
