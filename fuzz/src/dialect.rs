@@ -131,6 +131,7 @@ fn play(plan: Plan, body: &[u8], split: &dyn for<'a> Fn(&'a [u8]) -> Vec<&'a [u8
             deltas += 1;
         }
         Item::Unknown { name, data } => unknown += &format!("{name}: {data}\n"),
+        Item::Bytes(_) => unreachable!("the call has a dialect"),
         Item::Finished(turn) => {
             assert_eq!(said(turn), said(&delivered), "what is finished is what was delivered");
             finished += 1;

@@ -143,7 +143,7 @@ impl Record {
                         self.answered = true;
                     }
                     Item::Finished(_) => self.answered = true,
-                    Item::Unknown { .. } => {}
+                    Item::Unknown { .. } | Item::Bytes(_) => {}
                 }
             }
             Step::Wait(wait) => {
