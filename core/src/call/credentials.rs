@@ -11,12 +11,22 @@ use crate::trace::placeholder;
 
 /// Whether a header field of that name carries a credential
 pub(super) fn is_credential(name: &HeaderName) -> bool {
-    const NAMES: [&str; 6] =
-        ["api-key", "x-api-key", "x-goog-api-key", "x-auth-token", "openai-api-key", "x-amz-security-token"];
-    *name == header::AUTHORIZATION
-        || *name == header::PROXY_AUTHORIZATION
-        || *name == header::COOKIE
-        || NAMES.contains(&name.as_str())
+    names_credential(name.as_str())
+}
+
+/// Whether a name, of a header field or of a query parameter, is that of a credential
+///
+/// Every gateway has names of its own, so a part of the name tells: a value too many that is blanked does
+/// less harm than one too few.
+fn names_credential(name: &str) -> bool {
+    const WORDS: [&str; 8] =
+        ["auth", "key", "token", "secret", "cookie", "signature", "password", "credential"];
+    /// What has such a word in it and is none: an idempotency key is what one looks for in a provider's
+    /// log, `x-portkey-provider` has an ordinary word for its value, and token counts are numbers
+    const HARMLESS: [&str; 3] = ["idempotency-key", "portkey", "tokens"];
+    let name = name.to_ascii_lowercase();
+    let name = HARMLESS.iter().fold(name, |name, harmless| name.replace(harmless, ""));
+    WORDS.iter().any(|word| name.contains(word))
 }
 
 /// The credentials that one request carries, the longest first: one may be part of another
@@ -40,15 +50,12 @@ impl Credentials {
                     _ => vec![after(value, ' ')],
                 })
             });
-        let in_query =
-            target.query().unwrap_or("").split('&').filter_map(|pair| pair.split_once('=')).filter_map(
-                |(name, value)| {
-                    let name = name.to_ascii_lowercase();
-                    let names_one =
-                        ["key", "token", "secret", "signature"].iter().any(|word| name.contains(word));
-                    names_one.then_some(value)
-                },
-            );
+        let in_query = target
+            .query()
+            .unwrap_or("")
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .filter_map(|(name, value)| names_credential(name).then_some(value));
         let mut credentials = Self::default();
         in_headers.flatten().chain(in_query).for_each(|secret| credentials.hold(secret));
         credentials
@@ -231,6 +238,39 @@ mod tests {
         assert_eq!(text, "bad [credential], [credential][credential] [credential] [credential] sse");
         assert_eq!(bytes, text.as_bytes());
         assert_eq!(format!("{credentials:?}"), "Credentials(4)");
+    }
+
+    #[test]
+    fn part_of_a_name_tells() {
+        for name in [
+            "authorization",
+            "proxy-authorization",
+            "cf-aig-authorization",
+            "helicone-auth",
+            "x-goog-api-key",
+            "api-key",
+            "ocp-apim-subscription-key",
+            "x-portkey-api-key",
+            "x-amz-security-token",
+            "X-Amz-Credential",
+            "x-client-secret",
+            "cookie",
+            "x-hub-signature-256",
+            "x-password",
+        ] {
+            assert!(names_credential(name), "{name}");
+        }
+        for name in [
+            "idempotency-key",
+            "x-portkey-provider",
+            "x-max-tokens",
+            "content-type",
+            "keep-alive",
+            "anthropic-version",
+            "openai-organization",
+        ] {
+            assert!(!names_credential(name), "{name}");
+        }
     }
 
     #[test]

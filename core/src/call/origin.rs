@@ -80,6 +80,16 @@ pub(super) fn parse_url(url: &str) -> Result<(Origin, PathAndQuery), RequestErro
     Ok((Origin { tls, host, port }, target))
 }
 
+/// A URL, or a reference to one, as it may be shown: without user name and password, query and fragment
+pub(crate) fn without_secrets(url: &str) -> String {
+    let url = &url[..url.find(['?', '#']).unwrap_or(url.len())];
+    // `user:password@host` without a scheme is none, but somebody's mistake.
+    let start = url.find("//").map_or(0, |slashes| slashes + 2);
+    let end = url[start..].find(['/', '\\']).map_or(url.len(), |length| start + length);
+    let host = url[start..end].rfind('@').map_or(start, |at| start + at + 1);
+    format!("{}{}", &url[..start], &url[host..])
+}
+
 /// The host of a URL in lower case, an IPv6 address without its brackets, and its port if it gives one
 ///
 /// Errors: what is wrong with it.
@@ -108,6 +118,22 @@ pub(crate) fn host_and_port(authority: &Authority) -> Result<(String, Option<u16
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_may_be_shown_of_a_url() {
+        for (url, shown) in [
+            ("https://h/v1", "https://h/v1"),
+            ("https://h/v1?key=secret#secret", "https://h/v1"),
+            ("https://h#secret", "https://h"),
+            ("https://me:se@cret@h:8080/v1/@x?secret", "https://h:8080/v1/@x"),
+            ("//me:secret@h/v1", "//h/v1"),
+            ("me:secret@h/v1", "h/v1"),
+            ("/v1?next=https://secret", "/v1"),
+            ("", ""),
+        ] {
+            assert_eq!(without_secrets(url), shown, "{url}");
+        }
+    }
 
     fn origin(url: &str) -> Result<String, RequestError> {
         parse_url(url).map(|(origin, target)| format!("{origin} {target}"))

@@ -191,8 +191,10 @@ impl fmt::Debug for Request {
 }
 
 /// Builds a [`Request`]; the first mistake is kept and told by [`RequestBuilder::build`]
+///
+/// Its `Debug` form shows the names of header fields, and none of their values.
 #[must_use]
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct RequestBuilder {
     request: Result<Request, RequestError>,
     headers: HeaderMap,
@@ -429,6 +431,13 @@ impl RequestBuilder {
     }
 }
 
+impl fmt::Debug for RequestBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.headers.keys().map(HeaderName::as_str).collect();
+        f.debug_struct("RequestBuilder").field("request", &self.request).field("headers", &names).finish()
+    }
+}
+
 /// A request that cannot be sent; no variant quotes a header's value or a query
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -511,7 +520,9 @@ mod tests {
             .header("x-api-key", "DO-NOT-PRINT")
             .header("api-key", "DO-NOT-PRINT")
             .header("x-goog-api-key", "DO-NOT-PRINT")
-            .header("proxy-authorization", "DO-NOT-PRINT");
+            .header("proxy-authorization", "DO-NOT-PRINT")
+            .header("x-of-ours", "DO-NOT-PRINT");
+        assert!(format!("{builder:?}").contains("x-of-ours"));
         assert!(!format!("{builder:?}").contains("DO-NOT-PRINT"));
         assert!(!format!("{:?}", builder.build()).contains("DO-NOT-PRINT"));
     }

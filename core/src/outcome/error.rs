@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::Turn;
+use crate::call::without_secrets;
 use crate::content::{ContentError, Unsupported};
 use crate::framing::FramingError;
 use crate::http1::Http1Error;
@@ -189,7 +190,8 @@ pub enum Billing {
 /// A response with a status that is not a success
 ///
 /// Its debug form leaves the body out, and credentials that a server echoes are blanked in it, as
-/// they are in the header fields of every response.
+/// they are in the header fields of every response. Where a redirect points to is told without query and
+/// fragment, where a server may put a token of its own.
 #[derive(Clone, PartialEq, thiserror::Error)]
 pub struct StatusError {
     /// The status
@@ -214,7 +216,9 @@ impl fmt::Display for StatusError {
             Some(location) => write!(
                 f,
                 "; redirects are not followed, so correct the URL: it points to {}",
-                ProtocolError::snippet(location.as_bytes())
+                ProtocolError::snippet(
+                    without_secrets(&String::from_utf8_lossy(location.as_bytes())).as_bytes()
+                )
             ),
             None => Ok(()),
         }

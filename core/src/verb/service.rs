@@ -6,12 +6,13 @@ use std::fmt;
 use http::Method;
 
 use super::{Api, Row, Verb, path};
-use crate::call::{Request, RequestBuilder, RequestError, Retries, Shape};
+use crate::call::{Request, RequestBuilder, RequestError, Retries, Shape, without_secrets};
 
 /// A provider's API: its base URL, the key, and the header fields that go with every request
 ///
 /// Makes a [`RequestBuilder`] of a verb; what is left to add is the body. A mistake, such as a key with a
-/// line break in it, is told when the request is built. Its `Debug` form shows no value of a header.
+/// line break in it, is told when the request is built. Its `Debug` form shows no value of a header, and no
+/// user name or password in the base URL.
 #[derive(Clone)]
 pub struct Service {
     api: Api,
@@ -159,7 +160,7 @@ impl fmt::Debug for Service {
         let names = self.headers.iter().map(|(name, _)| name.as_ref());
         f.debug_struct("Service")
             .field("api", &self.api)
-            .field("base_url", &self.base_url.split('?').next().unwrap_or_default())
+            .field("base_url", &without_secrets(&self.base_url))
             .field("headers", &names.collect::<Vec<_>>())
             .finish_non_exhaustive()
     }

@@ -102,3 +102,16 @@ fn mistakes_are_told_and_name_the_fix() {
     let request = Service::gemini("sk").request(&own, ["z"]).json(&json!({})).build().unwrap();
     assert_eq!(request.shape(), Shape::Stream);
 }
+
+#[test]
+fn no_debug_form_shows_what_is_secret() {
+    for base_url in
+        ["https://me:DO-NOT-PRINT@h/v1", "https://h/v1?key=DO-NOT-PRINT", "https://h/v1#DO-NOT-PRINT"]
+    {
+        let service =
+            Service::openai_compatible(base_url).bearer("DO-NOT-PRINT").header("x-of-ours", "DO-NOT-PRINT");
+        let print = format!("{service:?} {:?}", service.request(&openai::CHAT, []));
+        assert!(print.contains("https://h") && print.contains("x-of-ours"), "{print}");
+        assert!(!print.contains("DO-NOT-PRINT"), "{print}");
+    }
+}

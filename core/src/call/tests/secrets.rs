@@ -67,6 +67,36 @@ fn in_a_status_body_and_its_header() {
 }
 
 #[test]
+fn in_a_header_of_a_gateway() {
+    for name in ["cf-aig-authorization", "Ocp-Apim-Subscription-Key", "Helicone-Auth", "x-amz-security-token"]
+    {
+        let request = Request::post("https://api.example/v1").header(name, &format!("Bearer {KEY}"));
+        let request = request.header("idempotency-key", "order-4711").body("{}").dialect(CHAT);
+        let mut play = Play::new(request.build().unwrap(), Overrides::new().max_attempts(1)).start();
+        let body = json!({"error": {"message": format!("bad {KEY} for order-4711")}}).to_string();
+        play.at(100).request().receive(response("401 Unauthorized", &[], &body));
+        let error = play.outcome().result.as_ref().unwrap_err().to_string();
+        assert!(error.ends_with("bad [credential] for order-4711"), "{name}: {error}");
+        holds_no_secret(&play);
+    }
+}
+
+#[test]
+fn in_where_a_redirect_points_to() {
+    let mut play = play(Shape::Unary);
+    let location = "location: https://me:very-secret@login.example/v1?state=very-secret#very-secret";
+    play.receive(response("302 Found", &[location], ""));
+    let error = play.outcome().result.as_ref().unwrap_err().to_string();
+    assert!(error.ends_with("it points to https://login.example/v1"), "{error}");
+    // A trace has what the server sent, where it was asked for whole bodies.
+    let outcome = play.outcome();
+    for print in [format!("{outcome:?}"), serde_json::to_string(outcome).unwrap(), format!("{:?}", play.call)]
+    {
+        assert!(!print.contains("secret"), "{print}");
+    }
+}
+
+#[test]
 fn in_a_status_body_that_is_cut_inside_it() {
     let mut play = play(Shape::Unary);
     play.receive(format!("HTTP/1.1 401 No\r\ncontent-length: 99\r\n\r\nkey {}", &KEY[..18])).reset();
