@@ -19,6 +19,7 @@ use http_body::{Body, Frame, SizeHint};
 use steadfast::call::{Item, Request, RequestError, Retries};
 use steadfast::config::Overrides;
 use steadfast::outcome::{CallError, Completion, ErrorKind, Outcome};
+use steadfast::verb;
 use tower_service::Service;
 
 use crate::calling::CallStream;
@@ -65,6 +66,7 @@ impl CallOutcome {
 /// | URI | absolute, `http` or `https` |
 /// | body | held whole, for another attempt needs it; no more than `max_body_bytes` |
 /// | extensions | [`Overrides`] and [`Retries`] of a request are those of its call |
+/// | retries | without [`Retries`], as its method and path say, see [`verb::retries_of`] |
 /// | response | with the first bytes of its body; all that comes before is within the call's bounds and retries |
 /// | a status that is no success | a response like any other, its body whole, once the retries are over |
 /// | body of the response | as the provider sends it; a content coding that nobody asked for is undone |
@@ -247,11 +249,9 @@ fn call_of(parts: &request::Parts, body: Bytes, in_force: Overrides) -> Result<R
         Some(overrides) => request.overrides(*overrides),
         None => request,
     };
-    let request = match parts.extensions.get::<Retries>() {
-        Some(retries) => request.retries(*retries),
-        None => request,
-    };
-    request.raw().build()
+    let retries = parts.extensions.get::<Retries>().copied();
+    let retries = retries.unwrap_or_else(|| verb::retries_of(&parts.method, parts.uri.path()));
+    request.retries(retries).raw().build()
 }
 
 /// The whole body of a request

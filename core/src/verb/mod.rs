@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `service` | [`Service`]: where an API is, and the key to it |
 //! | `path` | identifiers in a path, so encoded that nothing can end their segment |
+//! | `retries` | [`retries_of`]: how often a request may be tried, by its method and path |
 //! | [`openai`] | the verbs of OpenAI and of servers compatible with it |
 //! | [`anthropic`] | the verbs of Anthropic |
 //! | [`gemini`] | the verbs of Gemini |
@@ -59,6 +60,7 @@ pub mod anthropic;
 pub mod gemini;
 pub mod openai;
 mod path;
+mod retries;
 mod service;
 
 use http::Method;
@@ -66,6 +68,7 @@ use http::Method;
 use crate::call::{Retries, Shape};
 use crate::dialect::Dialect;
 
+pub use retries::retries_of;
 pub use service::Service;
 
 /// Whose API a verb belongs to, and so how its requests are authorised
