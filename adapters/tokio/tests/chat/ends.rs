@@ -1,7 +1,7 @@
 //! How a tool loop ends before the model is content.
 
 use std::future::pending;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -108,7 +108,7 @@ async fn another_thread_gives_a_loop_up_that_waits() {
         std::thread::spawn(move || canceller.cancel()).join().expect("a thread");
     };
     let both = async { tokio::join!(run.report(), gives_up).0 };
-    let report = tokio::time::timeout(CAP, both).await.expect("it ends");
+    let report = tokio::time::timeout(CAP, Box::pin(both)).await.expect("it ends");
     assert_eq!((report.end, report.tools[0].end), (LoopEnd::Cancelled, ToolEnd::Dropped));
     assert_eq!(dropped.load(Ordering::SeqCst), 1);
     // For the model
@@ -116,7 +116,8 @@ async fn another_thread_gives_a_loop_up_that_waits() {
     let mut conversation = crate::server::conversation(&mock, Format::OpenAiChat);
     let mut run = ToolLoop::new([stall()]).run(&client, &mut conversation, "Go").unwrap();
     let canceller = run.canceller();
-    let report = tokio::time::timeout(CAP, once_asked(run.report(), &mock, || canceller.cancel())).await;
+    let report =
+        tokio::time::timeout(CAP, once_asked(Box::pin(run.report()), &mock, || canceller.cancel())).await;
     let report = report.expect("it ends");
     assert_eq!((report.end, report.outcomes.len()), (LoopEnd::Cancelled, 1));
 }
@@ -127,18 +128,17 @@ async fn another_task_gives_a_turn_up_that_waits() {
     let (client, mut conversation) = (client(), conversation(&mock, Format::OpenAiChat));
     let mut chat = client.chat(&mut conversation, "Go").unwrap();
     let canceller = chat.canceller();
-    let outcome = once_asked(chat.outcome(), &mock, || canceller.clone().cancel());
+    let outcome = once_asked(Box::pin(chat.outcome()), &mock, || canceller.clone().cancel());
     let outcome = tokio::time::timeout(CAP, outcome).await.expect("it ends");
     assert_eq!(outcome.result.unwrap_err().kind, ErrorKind::Cancelled);
     assert!(canceller.is_cancelled() && conversation.messages().is_empty());
 }
 
 /// What `future` comes to, where `act` is done while it waits for the answer to its request
-async fn once_asked<T>(future: impl Future<Output = T>, mock: &Mock, act: impl FnOnce()) -> T {
-    let mut future = pin!(future);
+async fn once_asked<T>(mut future: impl Future<Output = T> + Unpin, mock: &Mock, act: impl FnOnce()) -> T {
     let mut act = Some(act);
     std::future::poll_fn(|cx| {
-        let polled = future.as_mut().poll(cx);
+        let polled = Pin::new(&mut future).poll(cx);
         if polled.is_pending() && mock.recorded().requests.len() == 1 {
             act.take().into_iter().for_each(|act| act());
         } else if act.is_some() {
