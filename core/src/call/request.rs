@@ -166,6 +166,18 @@ impl Request {
 }
 
 impl Request {
+    /// The same request, whose answer is held until it is whole where it was to be raw
+    ///
+    /// For who wants nothing but the outcome: the body is in it, up to `max_body_bytes`, and the bounds and
+    /// retries are those of any answer in one piece. Other shapes stay as they are.
+    #[must_use]
+    pub fn held(mut self) -> Self {
+        if self.shape == Shape::Raw {
+            self.shape = Shape::Unary;
+        }
+        self
+    }
+
     /// Gives a form its boundary, once it is known which call sends it
     pub(super) fn set_boundary(&mut self, seed: u64) {
         let boundary = Boundary::of(seed);
@@ -374,7 +386,8 @@ impl RequestBuilder {
     /// For what is too large to hold or is to be read by somebody else: a file, a video, the stream of
     /// another SDK. The bounds are those of a stream, `max_body_bytes` is none of them, the first bytes
     /// close the gate for retries, and a dialect that a verb brings is left aside. A content coding that
-    /// nobody asked for is undone. An answer that is no success is read as for any call.
+    /// nobody asked for is undone. An answer that is no success is read as for any call. A client's `send`,
+    /// which hands out nothing, holds the body instead, see [`Request::held`].
     pub fn raw(self) -> Self {
         self.change(|request, _| {
             request.shape = Shape::Raw;

@@ -14,6 +14,7 @@ use steadfast::time::{Bound, Instant};
 use super::running::{News, Running, Terms};
 use super::{LoopEnd, ToolEvent, ToolLoop, ToolRecord, ToolReport};
 use crate::calling::CallStream;
+use crate::canceller::Canceller;
 use crate::client::{Alarm, Calls, Client, Network};
 
 /// A tool loop under way: pulled event by event, with a [`ToolReport`] at the end
@@ -40,6 +41,9 @@ pub struct ToolRun<'c, N: Network> {
     turn: u32,
     outcomes: Vec<Outcome>,
     records: Vec<ToolRecord>,
+    /// None until somebody asks for one, and once it was obeyed
+    canceller: Option<Canceller>,
+    is_cancelled: bool,
 }
 
 enum State<N: Network> {
@@ -70,6 +74,8 @@ impl<'c, N: Network> ToolRun<'c, N> {
             turn: 0,
             outcomes: Vec::new(),
             records: Vec::new(),
+            canceller: None,
+            is_cancelled: false,
         };
         run.call()?;
         Ok(run)
@@ -88,8 +94,16 @@ impl<'c, N: Network> ToolRun<'c, N> {
         ToolReport { end, outcomes: self.outcomes, tools: self.records, cost }
     }
 
-    /// Gives up: drops the call or the tools that run
+    /// A handle by which another task or thread can give the loop up, whatever it waits for
+    pub fn canceller(&mut self) -> Canceller {
+        self.canceller.get_or_insert_default().clone()
+    }
+
+    /// Gives up: drops the call or the tools that run, and runs no others
+    ///
+    /// An answer that is whole already, and asks for no tool, is kept all the same (rule STR-4).
     pub fn cancel(&mut self) {
+        self.is_cancelled = true;
         match &mut self.state {
             // Its outcome is to say so.
             State::Calling(stream) => stream.cancel(),
@@ -104,6 +118,10 @@ impl<'c, N: Network> ToolRun<'c, N> {
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<ToolEvent>> {
+        if self.canceller.as_ref().is_some_and(|canceller| canceller.poll(cx)) {
+            self.canceller = None;
+            self.cancel();
+        }
         loop {
             let turn = self.turn;
             match &mut self.state {
@@ -194,6 +212,9 @@ impl<'c, N: Network> ToolRun<'c, N> {
             ));
         }
         self.state = State::Running(running);
+        if self.is_cancelled {
+            self.end(LoopEnd::Cancelled);
+        }
     }
 
     /// All tools of an answer have returned

@@ -7,6 +7,7 @@ use steadfast::chat::{Conversation, Cost, Exchange, Input};
 use steadfast::outcome::{Outcome, Turn};
 
 use crate::calling::CallStream;
+use crate::canceller::Canceller;
 use crate::client::{Calls, Client, Network};
 use crate::driver::Runtime;
 
@@ -61,6 +62,11 @@ impl<R: Runtime<Call>> Chat<'_, R> {
     pub async fn outcome(mut self) -> Outcome {
         while self.next_with(|_| ()).await.is_some() {}
         self.stream.outcome().await
+    }
+
+    /// A handle by which another task or thread can give the turn up
+    pub fn canceller(&mut self) -> Canceller {
+        self.stream.canceller()
     }
 
     /// Gives up: the outcome is there at the next poll, and says so
