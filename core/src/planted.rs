@@ -120,6 +120,8 @@ faults! {
     PauseDrawnFromAddress "pause-drawn-from-address";
     /// An expiry that is reported at its very instant is taken for too early (the progress law)
     ExpiryOnlyAfterDeadline "expiry-only-after-deadline";
+    /// A body handed out as it comes passes for whole though TLS was cut under it (rule STR-10)
+    RawCutPasses "raw-cut-passes";
     /// The last gap of a stream is told as its largest (rule END-1)
     LastGapForLargest "last-gap-for-largest";
     /// What is told of a connection that was closed is refused as a driver's mistake (the contract)

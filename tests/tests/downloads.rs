@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use steadfast::call::Request;
+use steadfast::call::{Request, RequestBuilder};
 use steadfast::config::Overrides;
-use steadfast::outcome::{Billing, Download, ErrorKind, Truncation};
+use steadfast::outcome::{Billing, Download, ErrorKind, Outcome, ProtocolError, Truncation};
 use steadfast_mock::Mock;
 use steadfast_scenario::Script;
 
@@ -13,6 +13,18 @@ use steadfast_scenario::Script;
 type Client = fn(Request, usize) -> (Download, Vec<u8>);
 
 const CLIENTS: [(&str, Client); 3] = [("tokio", on_tokio), ("smol", on_smol), ("blocking", blocking)];
+
+/// How a client makes a call and waits for its end
+type Sender = fn(Request) -> Outcome;
+
+const SENDERS: [(&str, Sender); 3] = [
+    ("tokio", |request| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(steadfast_tokio::Client::new().send(request))
+    }),
+    ("smol", |request| smol::block_on(steadfast_smol::Client::new().send(request))),
+    ("blocking", |request| steadfast_blocking::Client::new().send(request)),
+];
 
 /// No call of these tests is meant to take so long
 const CAP: Duration = Duration::from_secs(60);
@@ -125,8 +137,12 @@ fn chunks(times: usize) -> String {
 }
 
 fn request(mock: &Mock) -> Request {
+    builder(mock).raw().build().expect("a request")
+}
+
+fn builder(mock: &Mock) -> RequestBuilder {
     let request = Request::builder(http::Method::GET, &format!("{}/v1/videos/v/content", mock.base_url()));
-    request.overrides(Overrides::new().max_attempts(2)).raw().build().expect("a request")
+    request.overrides(Overrides::new().max_attempts(2))
 }
 
 #[test]
@@ -138,6 +154,43 @@ fn every_byte_is_written() {
         assert_eq!(completion.headers["content-type"], "video/mp4", "{name}");
         assert_eq!(download.written, (PIECE * PIECES) as u64, "{name}");
         assert!(held == piece().repeat(PIECES), "{name}: other bytes");
+    }
+}
+
+#[test]
+fn a_body_that_came_in_one_piece_is_written_too() {
+    let steps = format!("{}, \"last-chunk\", \"await-close\"", chunks(3));
+    for (name, download) in CLIENTS {
+        let whole = |limit| {
+            let mock = mock(&steps);
+            download(builder(&mock).build().expect("a request"), limit)
+        };
+        let (done, held) = whole(NO_LIMIT);
+        assert_eq!(done.outcome.result.expect(name).body, piece().repeat(3), "{name}");
+        assert_eq!(done.written, 3 * PIECE as u64, "{name}");
+        assert!(held == piece().repeat(3), "{name}: other bytes");
+        let (full, _) = whole(50_000);
+        let error = full.outcome.result.expect_err(name);
+        assert_eq!(error.kind, ErrorKind::Consumer("no space left on the disk".to_owned()), "{name}");
+        assert_eq!(full.written, 0, "{name}");
+    }
+}
+
+#[test]
+fn who_waits_for_the_end_gets_the_body_as_far_as_it_may_be_held() {
+    for (name, send) in SENDERS {
+        let sent = |most: usize| {
+            let mock = mock(&format!("{}, \"last-chunk\", \"await-close\"", chunks(PIECES)));
+            let overrides = Overrides::new().max_body_bytes(most);
+            send(builder(&mock).overrides(overrides).raw().build().expect("a request"))
+        };
+        let whole = PIECE * PIECES;
+        let completion = sent(whole).result.expect(name);
+        assert_eq!(completion.headers["content-type"], "video/mp4", "{name}");
+        assert!(completion.body == piece().repeat(PIECES), "{name}: other bytes");
+        let error = sent(whole - 1).result.expect_err(name);
+        let too_large = ErrorKind::Protocol(ProtocolError::BodyTooLarge { limit: whole - 1 });
+        assert_eq!(error.kind, too_large, "{name}");
     }
 }
 

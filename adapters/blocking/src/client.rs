@@ -158,8 +158,11 @@ impl Client {
     }
 
     /// Makes a call and waits for its end
+    ///
+    /// The body of a raw request is held, up to `max_body_bytes`, and is in the outcome: see
+    /// [`Request::held`].
     pub fn send(&self, request: Request) -> Outcome {
-        self.stream(request).outcome()
+        self.stream(request.held()).outcome()
     }
 
     /// Makes a call whose pieces are taken as they come

@@ -10,7 +10,8 @@ use crate::stream::Stream;
 /// Writes the body of a raw call to `writer` as it comes, and flushes it
 ///
 /// For a request that says [`raw`](steadfast::call::RequestBuilder::raw), as verbs whose answer is a file
-/// do; of another there is nothing to write. At most one read is held at a time. A writer that is slow slows
+/// do. Of an answer in one piece its body is written once it is whole, and of a stream of events
+/// nothing. At most one read is held at a time. A writer that is slow slows
 /// the server down, and no clock runs meanwhile; one that fails ends the call.
 ///
 /// ```no_run
@@ -39,6 +40,14 @@ pub fn download(mut stream: Stream, writer: &mut impl Write) -> Download {
         }
     }
     let mut outcome = stream.outcome();
+    if let Ok(completion) = &outcome.result {
+        // Empty where it was handed out above.
+        let body = completion.body.clone();
+        match writer.write_all(&body) {
+            Ok(()) => written += body.len() as u64,
+            Err(error) => outcome = outcome.consumer_failed(error.to_string()),
+        }
+    }
     if let Err(error) = writer.flush() {
         outcome = outcome.consumer_failed(error.to_string());
     }

@@ -48,7 +48,8 @@ impl Stream {
         }
     }
 
-    /// The end of the call; pieces that were not taken are in its turn
+    /// The end of the call; pieces that were not taken are in its turn, but for the bytes of a raw call, which
+    /// are lost
     pub fn outcome(mut self) -> Outcome {
         while self.next_with(|_| ()).is_some() {}
         *self.outcome.expect("a call that is over has an outcome")

@@ -277,7 +277,7 @@ pub(crate) struct MockArgs {
 #[derive(Args, Debug)]
 pub(crate) struct SimArgs {
     /// How many runs to play, each of up to three calls
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) runs: u64,
 
     /// The seed of the first run; the others have the numbers after it

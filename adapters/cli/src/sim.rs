@@ -114,6 +114,10 @@ fn replay(args: &SimArgs, plan: &Plan, found: Option<&Found>) -> Result<Exit, Fa
     _ = writeln!(text, "violations={} digest={}", u8::from(played.violation.is_some()), played.digest);
     if let Some(found) = found {
         _ = writeln!(text, "\nThe shortest run that breaks it:\n\n{found}");
+        let again = plant::again(args);
+        if !again.is_empty() {
+            _ = writeln!(text, "with{again}, too");
+        }
     }
     is_read(print(&text))?;
     Ok(exit)

@@ -49,7 +49,8 @@ impl<R: Runtime<Call>> CallStream<R> {
         poll_fn(|cx| self.poll_with(cx, &mut take)).await
     }
 
-    /// The end of the call; pieces that were not taken are in its turn
+    /// The end of the call; pieces that were not taken are in its turn, but for the bytes of a raw call, which
+    /// are lost
     pub async fn outcome(mut self) -> Outcome {
         while self.next_with(|_| ()).await.is_some() {}
         self.outcome.expect("a call that is over has an outcome")

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Waker};
 
-/// Ends a call from elsewhere: another task, another thread, a signal handler
+/// Ends a call, or a tool loop, from elsewhere: another task, another thread, a signal handler
 ///
 /// Its clones are one. The call is woken at once, whatever it waits for, closes its connection, tries
 /// nothing again, and its outcome is `Cancelled`; or it stays the success that it already was (rule

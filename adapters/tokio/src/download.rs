@@ -10,7 +10,8 @@ use crate::CallStream;
 /// Writes the body of a raw call to `writer` as it comes, and flushes it
 ///
 /// For a request that says [`raw`](steadfast::call::RequestBuilder::raw), as verbs whose answer is a file
-/// do; of another there is nothing to write. At most one read is held at a time. A writer that is slow slows
+/// do. Of an answer in one piece its body is written once it is whole, and of a stream of events
+/// nothing. At most one read is held at a time. A writer that is slow slows
 /// the server down, and no clock runs meanwhile; one that fails ends the call.
 ///
 /// ```no_run
@@ -37,6 +38,14 @@ pub async fn download(mut stream: CallStream, writer: &mut (impl AsyncWrite + Un
         }
     }
     let mut outcome = stream.outcome().await;
+    if let Ok(completion) = &outcome.result {
+        // Empty where it was handed out above.
+        let body = completion.body.clone();
+        match writer.write_all(&body).await {
+            Ok(()) => written += body.len() as u64,
+            Err(error) => outcome = outcome.consumer_failed(error.to_string()),
+        }
+    }
     if let Err(error) = writer.flush().await {
         outcome = outcome.consumer_failed(error.to_string());
     }

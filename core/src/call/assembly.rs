@@ -3,6 +3,16 @@
 use crate::dialect::findings::{Finding, Findings};
 use crate::outcome::{Choice, ErrorKind, ProtocolError, Signature, ToolCall, Turn};
 
+/// What the parts of a turn count for beside their text: their sizes in memory on common platforms, and the
+/// same on every platform, or a call near its cap would end elsewhere (INV-9)
+const TOOL_CALL_BYTES: usize = 80;
+const CHOICE_BYTES: usize = 128;
+const SIGNATURE_BYTES: usize = 48;
+
+const _: () = assert!(size_of::<ToolCall>() <= TOOL_CALL_BYTES);
+const _: () = assert!(size_of::<Choice>() <= CHOICE_BYTES);
+const _: () = assert!(size_of::<Signature>() <= SIGNATURE_BYTES);
+
 /// A turn under construction
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
@@ -43,7 +53,7 @@ impl Assembly {
         if let Some(delta) = finding.delta(findings, data) {
             let is_free = matches!(finding, Finding::Reasoning { .. }) && planted!(ReasoningNotCounted);
             // Many empty calls would otherwise weigh nothing.
-            let room = if matches!(finding, Finding::ToolCall { .. }) { size_of::<ToolCall>() } else { 0 };
+            let room = if matches!(finding, Finding::ToolCall { .. }) { TOOL_CALL_BYTES } else { 0 };
             let more = if is_free { 0 } else { room + delta.len() };
             self.grown(more, max_bytes)?;
             self.said += more;
@@ -56,7 +66,7 @@ impl Assembly {
             Finding::Unknown => return Ok(Absorbed::Unknown),
             // Every answer has a first choice.
             Finding::Opened { .. } => {
-                let more = if self.turn.choices.is_empty() { 0 } else { size_of::<Choice>() };
+                let more = if self.turn.choices.is_empty() { 0 } else { CHOICE_BYTES };
                 self.grown(more, max_bytes)?;
                 self.said += more;
             }
@@ -67,7 +77,7 @@ impl Assembly {
                 return Ok(Absorbed::Silent);
             }
             Finding::Signature { token, .. } => {
-                let more = size_of::<Signature>() + Findings::len_of(*token);
+                let more = SIGNATURE_BYTES + Findings::len_of(*token);
                 self.grown(more, max_bytes)?;
                 self.said += more;
             }

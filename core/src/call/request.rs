@@ -88,6 +88,11 @@ pub enum Retries {
 
 impl Request {
     /// A POST to an absolute `http` or `https` URL
+    ///
+    /// It is retried as asking a model is (rule RTY-5), whatever is behind the URL: for what makes or changes
+    /// something on the server's side, say [`RequestBuilder::retries`], or take it from a
+    /// [`Verb`](crate::verb::Verb) by a [`Service`](crate::verb::Service), which knows how often each may be
+    /// tried.
     pub fn post(url: &str) -> RequestBuilder {
         RequestBuilder::new(Method::POST, url)
     }
@@ -166,6 +171,18 @@ impl Request {
 }
 
 impl Request {
+    /// The same request, whose answer is held until it is whole where it was to be raw
+    ///
+    /// For who wants nothing but the outcome: the body is in it, up to `max_body_bytes`, and the bounds and
+    /// retries are those of any answer in one piece. Other shapes stay as they are.
+    #[must_use]
+    pub fn held(mut self) -> Self {
+        if self.shape == Shape::Raw {
+            self.shape = Shape::Unary;
+        }
+        self
+    }
+
     /// Gives a form its boundary, once it is known which call sends it
     pub(super) fn set_boundary(&mut self, seed: u64) {
         let boundary = Boundary::of(seed);
@@ -361,6 +378,19 @@ impl RequestBuilder {
         })
     }
 
+    /// What the answer means, where it is this; one that says otherwise is refused
+    pub(crate) fn only_dialect(self, dialect: Dialect) -> Self {
+        self.change(|request, _| match request.dialect {
+            Some(endpoint) if endpoint != dialect => {
+                Err(RequestError::OtherDialect { endpoint: endpoint.name(), conversation: dialect.name() })
+            }
+            Some(_) | None => {
+                request.dialect = Some(dialect);
+                Ok(())
+            }
+        })
+    }
+
     /// The answer comes as a stream; the body must ask for that as well, in its provider's way
     pub fn stream(self) -> Self {
         self.change(|request, _| {
@@ -374,7 +404,8 @@ impl RequestBuilder {
     /// For what is too large to hold or is to be read by somebody else: a file, a video, the stream of
     /// another SDK. The bounds are those of a stream, `max_body_bytes` is none of them, the first bytes
     /// close the gate for retries, and a dialect that a verb brings is left aside. A content coding that
-    /// nobody asked for is undone. An answer that is no success is read as for any call.
+    /// nobody asked for is undone. An answer that is no success is read as for any call. A client's `send`,
+    /// which hands out nothing, holds the body instead, see [`Request::held`].
     pub fn raw(self) -> Self {
         self.change(|request, _| {
             request.shape = Shape::Raw;
@@ -463,6 +494,17 @@ pub enum RequestError {
     /// A stream was asked for, but not what its events mean
     #[error("a stream needs a dialect: call dialect(…) as well")]
     StreamWithoutDialect,
+    /// The endpoint of a conversation speaks another dialect than its messages are in
+    #[error(
+        "the endpoint answers in {endpoint}, and the conversation is in {conversation}: give it an endpoint \
+         of that dialect, or the conversation that endpoint's format"
+    )]
+    OtherDialect {
+        /// The dialect of the endpoint
+        endpoint: &'static str,
+        /// The dialect of the conversation's messages
+        conversation: &'static str,
+    },
     /// A verb belongs to another provider's API
     #[error("the verb {verb} is of the API {of}, and the service speaks {service}: use one of its own")]
     OtherApi {

@@ -135,7 +135,7 @@ pub struct Completion {
     pub status: StatusCode,
     /// The response's header fields
     pub headers: HeaderMap,
-    /// The body of a unary call as it came; empty for a stream
+    /// The body of a unary call as it came; empty for a stream, and where it was handed out raw
     pub body: Bytes,
 }
 

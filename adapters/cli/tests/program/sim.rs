@@ -12,7 +12,7 @@ fn sim(arguments: &[&str]) -> Ran {
 fn runs_hold_and_are_counted() {
     let ran = sim(&["--runs", "300", "--seed", "7"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stdout);
-    assert!(ran.stderr.ends_with(" from 10000 runs on that is judged\n"), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with(" from 100000 runs on that is judged\n"), "{}", ran.stderr);
     assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
     let keys = |line: &str| {
         line.split(' ').map(|pair| pair.split_once('=').map(|(key, _)| key.to_owned())).collect()

@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use futures_core::Stream;
 use steadfast::call::{Item, Piece, RequestError, Retries};
 use steadfast::chat::{Cost, Exchange, ToolDefinition};
 use steadfast::config::{Overrides, RequestConfig, Scope};
@@ -14,9 +16,10 @@ use steadfast::time::{Bound, Instant};
 use super::running::{News, Running, Terms};
 use super::{LoopEnd, ToolEvent, ToolLoop, ToolRecord, ToolReport};
 use crate::calling::CallStream;
+use crate::canceller::Canceller;
 use crate::client::{Alarm, Calls, Client, Network};
 
-/// A tool loop under way: pulled event by event, with a [`ToolReport`] at the end
+/// A tool loop under way: a [`Stream`] of [`ToolEvent`]s, with a [`ToolReport`] at the end
 ///
 /// Nothing happens unless it is polled. Dropping it closes the connection and drops the tools that
 /// run; so does [`ToolRun::cancel`]. A future of one of its methods can be dropped at any point without
@@ -40,6 +43,9 @@ pub struct ToolRun<'c, N: Network> {
     turn: u32,
     outcomes: Vec<Outcome>,
     records: Vec<ToolRecord>,
+    /// None until somebody asks for one, and once it was obeyed
+    canceller: Option<Canceller>,
+    is_cancelled: bool,
 }
 
 enum State<N: Network> {
@@ -70,6 +76,8 @@ impl<'c, N: Network> ToolRun<'c, N> {
             turn: 0,
             outcomes: Vec::new(),
             records: Vec::new(),
+            canceller: None,
+            is_cancelled: false,
         };
         run.call()?;
         Ok(run)
@@ -77,7 +85,7 @@ impl<'c, N: Network> ToolRun<'c, N> {
 
     /// What happens next; `None` once the loop is over
     pub async fn next(&mut self) -> Option<ToolEvent> {
-        poll_fn(|cx| self.poll_next(cx)).await
+        poll_fn(|cx| self.poll(cx)).await
     }
 
     /// The end of the loop, and what came of it
@@ -88,8 +96,16 @@ impl<'c, N: Network> ToolRun<'c, N> {
         ToolReport { end, outcomes: self.outcomes, tools: self.records, cost }
     }
 
-    /// Gives up: drops the call or the tools that run
+    /// A handle by which another task or thread can give the loop up, whatever it waits for
+    pub fn canceller(&mut self) -> Canceller {
+        self.canceller.get_or_insert_default().clone()
+    }
+
+    /// Gives up: drops the call or the tools that run, and runs no others
+    ///
+    /// An answer that is whole already, and asks for no tool, is kept all the same (rule STR-4).
     pub fn cancel(&mut self) {
+        self.is_cancelled = true;
         match &mut self.state {
             // Its outcome is to say so.
             State::Calling(stream) => stream.cancel(),
@@ -103,7 +119,11 @@ impl<'c, N: Network> ToolRun<'c, N> {
         self.exchange.cost()
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<ToolEvent>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<ToolEvent>> {
+        if self.canceller.as_ref().is_some_and(|canceller| canceller.poll(cx)) {
+            self.canceller = None;
+            self.cancel();
+        }
         loop {
             let turn = self.turn;
             match &mut self.state {
@@ -194,6 +214,9 @@ impl<'c, N: Network> ToolRun<'c, N> {
             ));
         }
         self.state = State::Running(running);
+        if self.is_cancelled {
+            self.end(LoopEnd::Cancelled);
+        }
     }
 
     /// All tools of an answer have returned
@@ -226,6 +249,17 @@ impl<'c, N: Network> ToolRun<'c, N> {
     fn end(&mut self, end: LoopEnd) {
         self.record();
         self.state = State::Over(end);
+    }
+}
+
+impl<N: Network> Stream for ToolRun<'_, N>
+where
+    Self: Unpin,
+{
+    type Item = ToolEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ToolEvent>> {
+        self.poll(cx)
     }
 }
 

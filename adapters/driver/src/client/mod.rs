@@ -202,13 +202,14 @@ impl<N: Network> Client<N> {
     /// Makes a call and waits for its end
     ///
     /// The call begins now, with what is in force here, wherever and whenever the future is polled
-    /// (rule CFG-5).
+    /// (rule CFG-5). The body of a raw request is held, up to `max_body_bytes`, and is in the outcome: see
+    /// [`Request::held`].
     ///
     /// # Panics
     ///
     /// Outside of the runtime, when the returned future is polled.
     pub fn send(&self, request: Request) -> impl Future<Output = Outcome> + Send + use<N> {
-        self.stream(request).outcome()
+        self.stream(request.held()).outcome()
     }
 
     /// Makes a call whose pieces are taken as they come

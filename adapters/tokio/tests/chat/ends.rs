@@ -1,13 +1,15 @@
 //! How a tool loop ends before the model is content.
 
 use std::future::pending;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use steadfast_mock::Mock;
 use steadfast_tokio::{
-    ErrorKind, Format, LoopEnd, Overrides, Phase, Request, Tool, ToolEnd, ToolEvent, ToolLoop, tool,
+    ErrorKind, Format, LoopEnd, Overrides, Phase, Piece, Request, Tool, ToolEnd, ToolEvent, ToolLoop, tool,
 };
 use tokio::sync::Notify;
 
@@ -91,6 +93,80 @@ async fn a_call_of_the_model_can_be_given_up_too() {
     let report = run.report().await;
     assert_eq!(report.end, LoopEnd::Cancelled);
     assert_eq!(report.outcomes.len(), 1);
+}
+
+#[tokio::test]
+async fn another_thread_gives_a_loop_up_that_waits() {
+    // For a tool
+    let mock = serve([chat("", &CALL, "tool_calls")]);
+    let (client, mut conversation) = (client(), conversation(&mock, Format::OpenAiChat));
+    let (running, dropped) = (Arc::default(), Arc::default());
+    let mut run = ToolLoop::new([held(&running, &dropped)]).run(&client, &mut conversation, "Go").unwrap();
+    let canceller = run.canceller();
+    let gives_up = async {
+        running.notified().await;
+        std::thread::spawn(move || canceller.cancel()).join().expect("a thread");
+    };
+    let both = async { tokio::join!(run.report(), gives_up).0 };
+    let report = tokio::time::timeout(CAP, Box::pin(both)).await.expect("it ends");
+    assert_eq!((report.end, report.tools[0].end), (LoopEnd::Cancelled, ToolEnd::Dropped));
+    assert_eq!(dropped.load(Ordering::SeqCst), 1);
+    // For the model
+    let mock = serve([Does::Holds]);
+    let mut conversation = crate::server::conversation(&mock, Format::OpenAiChat);
+    let mut run = ToolLoop::new([stall()]).run(&client, &mut conversation, "Go").unwrap();
+    let canceller = run.canceller();
+    let report =
+        tokio::time::timeout(CAP, once_asked(Box::pin(run.report()), &mock, || canceller.cancel())).await;
+    let report = report.expect("it ends");
+    assert_eq!((report.end, report.outcomes.len()), (LoopEnd::Cancelled, 1));
+}
+
+#[tokio::test]
+async fn another_task_gives_a_turn_up_that_waits() {
+    let mock = serve([Does::Holds]);
+    let (client, mut conversation) = (client(), conversation(&mock, Format::OpenAiChat));
+    let mut chat = client.chat(&mut conversation, "Go").unwrap();
+    let canceller = chat.canceller();
+    let outcome = once_asked(Box::pin(chat.outcome()), &mock, || canceller.clone().cancel());
+    let outcome = tokio::time::timeout(CAP, outcome).await.expect("it ends");
+    assert_eq!(outcome.result.unwrap_err().kind, ErrorKind::Cancelled);
+    assert!(canceller.is_cancelled() && conversation.messages().is_empty());
+}
+
+/// What `future` comes to, where `act` is done while it waits for the answer to its request
+async fn once_asked<T>(mut future: impl Future<Output = T> + Unpin, mock: &Mock, act: impl FnOnce()) -> T {
+    let mut act = Some(act);
+    std::future::poll_fn(|cx| {
+        let polled = Pin::new(&mut future).poll(cx);
+        if polled.is_pending() && mock.recorded().requests.len() == 1 {
+            act.take().into_iter().for_each(|act| act());
+        } else if act.is_some() {
+            cx.waker().wake_by_ref();
+        }
+        polled
+    })
+    .await
+}
+
+#[tokio::test]
+async fn who_gives_up_an_answer_that_is_whole_runs_none_of_its_tools() {
+    let mock = serve([chat("", &CALL, "tool_calls")]);
+    let (client, mut conversation) = (client(), conversation(&mock, Format::OpenAiChat));
+    let runs = Arc::default();
+    let mut run = ToolLoop::new([echo(&runs)]).run(&client, &mut conversation, "Go").unwrap();
+    loop {
+        match run.next().await.expect("it goes on") {
+            ToolEvent::Piece { piece: Piece::Finished, .. } => break,
+            ToolEvent::Piece { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    run.cancel();
+    let report = run.report().await;
+    assert_eq!(report.outcomes[0].word(), "completed");
+    assert_eq!((report.end, report.tools[0].end), (LoopEnd::Cancelled, ToolEnd::Dropped));
+    assert_eq!(runs.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test]

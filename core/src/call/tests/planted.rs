@@ -5,7 +5,7 @@ use std::panic::catch_unwind;
 use serde_json::json;
 
 use super::play::{Play, ms};
-use super::wire::{self, Answer, LAST_CHUNK, OPEN_HEAD, STREAM_HEAD, chunk, event, response};
+use super::wire::{self, Answer, LAST_CHUNK, OPEN_HEAD, STREAM_HEAD, URL, chunk, event, response};
 use crate::body::{Body, Ready};
 use crate::call::{CloseMode, Command, Request, Retries};
 use crate::config::Overrides;
@@ -50,6 +50,16 @@ fn case(fault: Fault) -> (Told, &'static str, &'static str) {
             || attempts(Overrides::new().max_attempts(2), &response("503 Busy", &[], "")),
             "status 503, 2 attempts",
             "status 503, 3 attempts",
+        ),
+        Fault::RawCutPasses => (
+            || {
+                let request = Request::post(URL).body("{}").raw().build().unwrap();
+                let mut play = Play::new(request, Overrides::new()).start();
+                play.request().receive("HTTP/1.1 200 OK\r\n\r\nabc").eof(Ended::WithoutCloseNotify);
+                play.outcome().word().to_owned()
+            },
+            "error",
+            "completed",
         ),
         Fault::QuotaRetried => (
             || {

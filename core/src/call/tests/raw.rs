@@ -7,6 +7,7 @@ use super::wire::{LAST_CHUNK, URL, response};
 use crate::call::{Request, RequestBuilder, Timer};
 use crate::config::Overrides;
 use crate::dialect::Dialect;
+use crate::machine::Ended;
 use crate::outcome::{Billing, ErrorKind, Phase, Truncation};
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: audio/mpeg\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -112,6 +113,24 @@ fn what_breaks_before_the_first_byte_is_tried_again_and_never_after() {
     let again = play.expire().attempts_at()[1].as_millis() as u64;
     play.at(again + 1).request().receive(HEAD).receive(chunk(b"abc")).fin();
     assert_eq!(play.attempts_at().len(), 2);
+    assert!(
+        matches!(play.error(), ErrorKind::Truncated(Truncation::InResponse { .. })),
+        "{:?}",
+        play.error()
+    );
+    assert_eq!((play.record.bytes(), billing(&play)), (b"abc".to_vec(), Billing::Delivered));
+}
+
+/// Without a length only the end of the connection tells that it is whole, and that only where it is said
+#[test]
+fn a_body_without_a_length_is_whole_where_the_connection_ends_properly() {
+    const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: audio/mpeg\r\n\r\n";
+    let mut play = raw(Overrides::new()).start();
+    play.at(100).request().receive(HEAD).receive("abc").eof(Ended::Clean);
+    assert_eq!((play.record.bytes(), play.completion().status), (b"abc".to_vec(), StatusCode::OK));
+
+    let mut play = raw(Overrides::new()).start();
+    play.at(100).request().receive(HEAD).receive("abc").eof(Ended::WithoutCloseNotify);
     assert!(
         matches!(play.error(), ErrorKind::Truncated(Truncation::InResponse { .. })),
         "{:?}",

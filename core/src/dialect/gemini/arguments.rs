@@ -37,6 +37,11 @@ pub(super) struct PartialArg<'a> {
 /// The most bytes of paths and texts that one call may have
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
+/// What a value counts for beside its text: about its size, and the same on every platform (INV-9)
+const VALUE_BYTES: usize = 32;
+
+const _: () = assert!(size_of::<Value>() <= VALUE_BYTES);
+
 /// The most names and numbers that one path may have, as many as JSON is read deep
 const MAX_DEPTH: usize = 127;
 
@@ -49,7 +54,7 @@ impl Streamed {
 
     /// Bytes of what came, and room for each value
     pub(super) fn held(&self) -> usize {
-        self.taken + self.values * size_of::<Value>()
+        self.taken + self.values * VALUE_BYTES
     }
 
     /// Takes in a value; returns whether it has a place

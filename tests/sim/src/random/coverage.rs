@@ -163,7 +163,7 @@ impl Default for Coverage {
 
 impl Coverage {
     /// After so many runs every row should have been met
-    pub const MIN_RUNS: u64 = 10_000;
+    pub const MIN_RUNS: u64 = 100_000;
 
     pub(crate) fn fault(&mut self, fault: Fault) {
         self.faults[fault as usize] += 1;

@@ -142,6 +142,7 @@ fn call(choices: &mut Choices<'_>, times: &Times) -> CallPlan {
     let shape = choices.pick(&[Shape::Stream, Shape::Stream, Shape::Stream, Shape::Unary]);
     let dialect = Dialect::ALL[choices.below(Dialect::ALL.len() as u32) as usize];
     let is_bare = shape == Shape::Unary && choices.one_in(3);
+    let shape = if is_bare && choices.one_in(2) { Shape::Raw } else { shape };
     CallPlan {
         dialect: (!is_bare).then_some(dialect),
         shape,

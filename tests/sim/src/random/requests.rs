@@ -41,7 +41,11 @@ impl Requests {
             Some(dialect) => builder.dialect(dialect),
             None => builder,
         };
-        let builder = if plan.shape == Shape::Stream { builder.stream() } else { builder };
+        let builder = match plan.shape {
+            Shape::Unary => builder,
+            Shape::Stream => builder.stream(),
+            Shape::Raw => builder.raw(),
+        };
         let request = builder.build().expect("a request that can be sent");
         let bytes = outgoing(request.clone());
         self.0.push(Known { key, request: request.clone(), bytes });

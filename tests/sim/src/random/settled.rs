@@ -84,12 +84,19 @@ impl Watch {
         })?;
         match (self.shape, self.dialect) {
             (Shape::Stream, _) => self.same_turn(&completion.turn),
-            (Shape::Unary | Shape::Raw, Some(_)) => {
+            (Shape::Raw, _) => {
+                self.handed_out(wire)?;
+                let is_so = completion.body.is_empty() && (!wire.is_whole || self.raw == wire.said());
+                self.ensure(is_so, Invariant::Response, || {
+                    format!("{} bytes were handed out of {}", self.raw.len(), wire.said().len())
+                })
+            }
+            (Shape::Unary, Some(_)) => {
                 let text = completion.turn.text();
                 let invariant = if text.starts_with('<') { Invariant::Stranger } else { Invariant::Terminal };
                 self.ensure(text == wire.text, invariant, || format!("{text:?} came of {:?}", wire.text))
             }
-            (Shape::Unary | Shape::Raw, None) => {
+            (Shape::Unary, None) => {
                 let sent = wire.said();
                 let is_so = sent.starts_with(&completion.body)
                     && (!wire.is_whole || sent.len() == completion.body.len());
@@ -100,9 +107,20 @@ impl Watch {
         }
     }
 
+    /// What was handed out as it came is what the server sent (INV-6)
+    fn handed_out(&self, wire: &Wire) -> Result<(), Violation> {
+        // Before any of an answer there is another attempt, or none.
+        let is_so = self.raw.is_empty() || wire.said().starts_with(&self.raw);
+        self.ensure(is_so, Invariant::Response, || {
+            format!("{} bytes were handed out, other than the {} sent", self.raw.len(), wire.said().len())
+        })
+    }
+
     fn errored(&self, error: &CallError, wire: &Wire, paused: bool) -> Result<(), Violation> {
-        if self.shape == Shape::Stream {
-            self.same_turn(&error.turn)?;
+        match self.shape {
+            Shape::Stream => self.same_turn(&error.turn)?,
+            Shape::Raw => self.handed_out(wire)?,
+            Shape::Unary => {}
         }
         let billing = if self.delivered > 0 || self.finished > 0 {
             Billing::Delivered

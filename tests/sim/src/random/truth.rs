@@ -88,6 +88,8 @@ pub(crate) enum Place {
     Unary,
     /// In the body of a stream
     Stream,
+    /// In a body that is handed out as it comes
+    Raw,
     /// In the body of an answer that is no success
     Refused,
 }
@@ -194,7 +196,7 @@ impl Truth {
     pub(crate) fn asks(&self, whole: u64) -> usize {
         let reads_on = match self.place {
             Place::Connecting | Place::Refused => false,
-            Place::Waiting | Place::Unary => true,
+            Place::Waiting | Place::Unary | Place::Raw => true,
             Place::Stream => self.marked_at.is_none(),
         };
         if self.body_ended || self.write_failed || self.peer_ended || !reads_on || self.sent < whole {
@@ -204,16 +206,21 @@ impl Truth {
         if held > WINDOW_BYTES / 2 { 0 } else { WINDOW_BYTES - held }
     }
 
+    /// Whether the gaps between its bytes are bounded
+    pub(crate) fn is_idle_watched(&self) -> bool {
+        matches!(self.place, Place::Stream | Place::Raw)
+    }
+
     /// The status of the response whose head has come
     pub(crate) fn status(&self) -> Option<u16> {
-        let came = matches!(self.place, Place::Unary | Place::Stream | Place::Refused);
+        let came = matches!(self.place, Place::Unary | Place::Stream | Place::Raw | Place::Refused);
         came.then_some(self.head.status)
     }
 
     /// The call was told of `count` more bytes at `now`, or of the head; `met` gets what they make known
     pub(crate) fn came(&mut self, now: Instant, count: u32, marks: &[Marked], mut met: impl FnMut(Mark)) {
         self.received += u64::from(count);
-        if self.place == Place::Stream && count > 0 {
+        if self.is_idle_watched() && count > 0 {
             self.largest_gap = self.largest_gap.max(now - self.quiet_since);
             self.quiet_since = now;
         }
@@ -241,10 +248,12 @@ impl Truth {
     pub(crate) fn head_came(&mut self, now: Instant) {
         self.place = if !self.head.is_answer(self.dialect.is_some()) {
             Place::Refused
-        } else if self.shape == Shape::Stream {
-            Place::Stream
         } else {
-            Place::Unary
+            match self.shape {
+                Shape::Unary => Place::Unary,
+                Shape::Stream => Place::Stream,
+                Shape::Raw => Place::Raw,
+            }
         };
         (self.head_at, self.quiet_since, self.content_since) = (now, now, now);
     }
@@ -295,7 +304,7 @@ impl Truth {
             Place::Refused => self.refused(),
             // A terminal state stands, whatever becomes of the connection.
             _ if self.marked_at.is_some() => Ends::WELL,
-            Place::Connecting | Place::Waiting | Place::Unary | Place::Stream => Ends::PROTOCOL,
+            Place::Connecting | Place::Waiting | Place::Unary | Place::Stream | Place::Raw => Ends::PROTOCOL,
         }
     }
 
@@ -309,7 +318,7 @@ impl Truth {
         match self.place {
             Place::Connecting | Place::Waiting => Ends::PROTOCOL,
             Place::Refused => self.refused(),
-            Place::Unary => Ends::WELL,
+            Place::Unary | Place::Raw => Ends::WELL,
             Place::Stream => self.concluded(),
         }
     }
@@ -350,10 +359,11 @@ impl Truth {
             Place::Stream if by_eof && self.is_document() && !is_empty => Ends::TRUNCATED,
             Place::Stream if by_eof => self.concluded(),
             _ if self.marked_at.is_some() => Ends::WELL,
+            Place::Raw if proper => Ends::WELL,
             Place::Unary if by_eof && (self.dialect.is_none() || is_whole) => Ends::WELL,
             Place::Unary if by_eof && is_empty => Ends::EMPTY,
             Place::Unary if proper => Ends::PROTOCOL,
-            Place::Unary | Place::Stream => Ends::TRUNCATED,
+            Place::Unary | Place::Stream | Place::Raw => Ends::TRUNCATED,
         });
     }
 
@@ -370,7 +380,7 @@ impl Truth {
         self.fate = Some(match self.place {
             Place::Refused => self.refused(),
             _ if self.marked_at.is_some() => Ends::WELL,
-            Place::Connecting | Place::Waiting | Place::Unary | Place::Stream => Ends::TRANSPORT,
+            Place::Connecting | Place::Waiting | Place::Unary | Place::Stream | Place::Raw => Ends::TRANSPORT,
         });
     }
 

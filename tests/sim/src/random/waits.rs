@@ -94,10 +94,10 @@ impl Watch {
                 due = Some(due.map_or(at, |earlier| earlier.min(at)));
             }
         };
-        if self.shape == Shape::Stream {
+        if self.shape != Shape::Unary {
             arm(self.began, config.stream_deadline());
         }
-        if truth.place != Place::Stream {
+        if !truth.is_idle_watched() {
             arm(self.began, config.total_deadline());
             arm(truth.began, config.request_timeout());
         }
@@ -106,7 +106,8 @@ impl Watch {
             Place::Refused => arm(truth.head_at, Bound::Limited(ERROR_BODY)),
             Place::Waiting | Place::Unary => {}
             // The consumer's own time is not the server's.
-            Place::Stream if self.item_out => {}
+            Place::Stream | Place::Raw if self.item_out => {}
+            Place::Raw => arm(truth.quiet_since, config.stream_idle_timeout()),
             Place::Stream => {
                 if let Some(marked_at) = truth.marked_at {
                     arm(marked_at, Bound::Limited(config.after_marker()));

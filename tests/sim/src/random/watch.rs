@@ -102,6 +102,8 @@ pub(crate) struct Watch {
     pub(crate) stale: u32,
     /// The most bytes that the call was given at a time
     pub(crate) largest_read: usize,
+    /// The body that was handed out as it came
+    pub(crate) raw: Vec<u8>,
     /// Bytes of the deltas that were delivered
     pub(crate) said: usize,
     /// Bytes that had come on the connection closed last
@@ -148,6 +150,7 @@ impl Watch {
             ended_at: Instant::ORIGIN,
             stale: 0,
             largest_read: 0,
+            raw: Vec::new(),
             said: 0,
             fed_at_close: 0,
             done: false,
@@ -200,7 +203,7 @@ impl Watch {
         self.pending = true;
         if told == Told::Taken && std::mem::take(&mut self.item_out) {
             let extended = std::mem::take(&mut self.delta_out);
-            if self.truth.place == Place::Stream {
+            if self.truth.is_idle_watched() {
                 self.truth.quiet_since = now;
                 if extended {
                     self.truth.content_since = now;
@@ -272,7 +275,7 @@ impl Watch {
 
     /// The end of the deadlines that hold for the whole call
     pub(crate) fn whole_call(&self) -> Option<Instant> {
-        let streams = self.shape == Shape::Stream;
+        let streams = self.shape != Shape::Unary;
         let stream = if streams { self.config.stream_deadline() } else { Bound::Unbounded };
         let ends = [self.began.after(self.config.total_deadline()), self.began.after(stream)];
         ends.into_iter().flatten().min()
@@ -446,7 +449,13 @@ impl Watch {
                     "a delta that brings nothing".to_owned()
                 })
             }
-            Item::Bytes(_) | Item::Unknown { .. } => Ok(()),
+            Item::Bytes(bytes) => {
+                self.raw.extend_from_slice(bytes);
+                self.delivered += 1;
+                let is_right = !bytes.is_empty() && self.shape == Shape::Raw;
+                self.ensure(is_right, Invariant::Terminal, || format!("{} bytes are handed out", bytes.len()))
+            }
+            Item::Unknown { .. } => Ok(()),
             Item::Finished(turn) => {
                 self.finished += 1;
                 let is_marked = self.truth.marked_at.is_some() || self.truth.fate == Some(Ends::WELL);

@@ -375,10 +375,15 @@ impl Wire {
             let most = if is_event { asked.config.max_event_bytes() } else { max_body };
             body.push(before);
             body.token();
-            if floods && most <= MAX_FLOOD {
-                body.mark(Mark::MayBreak);
-                body.fill(most + SLACK);
-                body.mark(Mark::Broken);
+            match asked.shape {
+                // Nothing is held of it, so there is no cap to break.
+                Shape::Raw if floods && most <= MAX_FLOOD => body.fill(most + SLACK),
+                Shape::Unary | Shape::Stream if floods && most <= MAX_FLOOD => {
+                    body.mark(Mark::MayBreak);
+                    body.fill(most + SLACK);
+                    body.mark(Mark::Broken);
+                }
+                Shape::Unary | Shape::Stream | Shape::Raw => {}
             }
             body.push(after);
         }
