@@ -76,7 +76,7 @@ pub use steadfast::call::{
     HeaderSource, Item, Observation, Observer, Piece, Progress, Request, RequestBuilder, RequestError,
     Retries,
 };
-pub use steadfast::chat::{Amount, Conversation, Cost, Format, Price, Prices};
+pub use steadfast::chat::{Amount, Conversation, Cost, Exchange, Format, Input, Price, Prices, Tokens};
 pub use steadfast::config::{
     ConfigError, EffectiveConfig, Field, Origin, Overrides, RequestConfig, Scope, Source,
 };
@@ -84,10 +84,10 @@ pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError, TcpSet
 pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{
     Billing, CallError, Completion, Delta, Download, Ending, ErrorKind, Outcome, Phase, ProtocolError,
-    ProviderError, RateLimit, RateLimits, Response, StatusError, Timeline, Timeout, Turn,
+    ProviderError, RateLimit, RateLimits, Response, StatusError, Timeline, Timeout, ToolCall, Turn, Usage,
 };
 pub use steadfast::retry::RetryBudgetSettings;
-pub use steadfast::time::Bound;
+pub use steadfast::time::{Bound, Instant};
 pub use steadfast::trace::{Bodies, Recorder, Recording};
 pub use steadfast::verb;
 /// Calls as spans and as metrics, for `with_observers`

@@ -77,7 +77,9 @@ pub use steadfast::body::{Body, BodySource, Form, Part};
 pub use steadfast::call::{
     HeaderSource, Item, Observation, Observer, Progress, Request, RequestBuilder, RequestError, Retries,
 };
-pub use steadfast::chat::{Amount, Conversation, Cost, Format, Price, Prices, ToolDefinition, ToolResult};
+pub use steadfast::chat::{
+    Amount, Conversation, Cost, Exchange, Format, Input, Price, Prices, Tokens, ToolDefinition, ToolResult,
+};
 pub use steadfast::config::{
     ConfigError, EffectiveConfig, Field, Origin, Overrides, RequestConfig, Scope, Scoped, Source,
 };
@@ -85,11 +87,11 @@ pub use steadfast::connect::{Proxies, ProxiesError, Proxy, ProxyUrlError, TcpSet
 pub use steadfast::dialect::Dialect;
 pub use steadfast::outcome::{
     Billing, CallError, Completion, Delta, Download, Ending, ErrorKind, Outcome, Phase, ProtocolError,
-    ProviderError, RateLimit, RateLimits, Response, StatusError, Timeline, Timeout, Turn,
+    ProviderError, RateLimit, RateLimits, Response, StatusError, Timeline, Timeout, ToolCall, Turn, Usage,
 };
 pub use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
 pub use steadfast::retry::RetryBudgetSettings;
-pub use steadfast::time::Bound;
+pub use steadfast::time::{Bound, Instant};
 pub use steadfast::trace::{Bodies, Recorder, Recording};
 pub use steadfast::verb;
 #[cfg(feature = "tower")]

@@ -1,13 +1,12 @@
 //! A tool loop on smol.
 
 use std::future::pending;
-use std::sync::Arc;
 
 use serde_json::json;
 use steadfast_mock::Mock;
 use steadfast_scenario::Script;
 use steadfast_smol::{
-    Client, Conversation, Format, LoopEnd, Overrides, Proxies, Request, Tool, ToolEnd, ToolLoop, tool,
+    Client, Conversation, Format, LoopEnd, Overrides, Proxies, Request, ToolEnd, ToolLoop, tool,
 };
 
 const SCRIPT: &str = r#"
@@ -29,11 +28,11 @@ fn a_tool_that_takes_too_long_does_not_hold_up_the_loop() {
     let endpoint = Request::post(&mock.base_url()).overrides(Overrides::new().tool_timeout(limit));
     let mut conversation = Conversation::new(Format::OpenAiChat, endpoint, "m-1");
     let schema = json!({"type": "object"});
-    let stall: Arc<dyn Tool> = Arc::new(tool("stall", "Takes for ever", schema.clone(), |_| pending()));
-    let answer: Arc<dyn Tool> = Arc::new(tool("answer", "Answers", schema, |_| async { Ok(json!(42)) }));
+    let stall = tool("stall", "Takes for ever", schema.clone(), |_| pending());
+    let answer = tool("answer", "Answers", schema, |_| async { Ok(json!(42)) });
     let client = Client::new().with_proxies(Proxies::none());
     let report = smol::block_on(async {
-        let run = ToolLoop::new([stall, answer]).run(&client, &mut conversation, "What?");
+        let run = ToolLoop::new([]).tool(stall).tool(answer).run(&client, &mut conversation, "What?");
         run.expect("a valid request").report().await
     });
     assert_eq!((report.end, report.text()), (LoopEnd::Answered, "So."));

@@ -4,15 +4,14 @@
 //! and answers all the same. For a real provider, change the URL and give the request a key.
 
 use std::error::Error;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 use steadfast_mock::Mock;
 use steadfast_scenario::Script;
 use steadfast_tokio::{
-    Client, Conversation, Format, Overrides, Prices, Request, RequestConfig, Tool, ToolError, ToolEvent,
-    ToolLoop, ToolReport, tool,
+    Client, Conversation, Format, Overrides, Prices, Request, RequestConfig, ToolError, ToolEvent, ToolLoop,
+    ToolReport, tool,
 };
 
 const SCRIPT: &str = include_str!("tool_loop.toml");
@@ -20,19 +19,17 @@ const SCRIPT: &str = include_str!("tool_loop.toml");
 async fn run() -> Result<(ToolReport, Conversation), Box<dyn Error>> {
     let mock = Mock::start(&Script::parse(SCRIPT)?, None)?;
     let city = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
-    let weather: Arc<dyn Tool> =
-        Arc::new(tool("weather", "The sky over a city", city, |arguments| async move {
-            let city = arguments["city"].as_str().ok_or_else(|| ToolError::new("`city` is missing"))?;
-            Ok(json!({"city": city, "sky": "clear"}))
-        }));
-    let tides: Arc<dyn Tool> =
-        Arc::new(tool("tides", "The next high tide", json!({"type": "object"}), |_| std::future::pending()));
+    let weather = tool("weather", "The sky over a city", city, |arguments| async move {
+        let city = arguments["city"].as_str().ok_or_else(|| ToolError::new("`city` is missing"))?;
+        Ok(json!({"city": city, "sky": "clear"}))
+    });
+    let tides = tool("tides", "The next high tide", json!({"type": "object"}), |_| std::future::pending());
 
     let endpoint = Request::post(&format!("{}/v1/chat/completions", mock.base_url()));
     let mut conversation = Conversation::new(Format::OpenAiChat, endpoint, "gpt-5-nano")
         .system("Be brief.")
         .prices(Prices::new("0.05".parse()?, "0.40".parse()?));
-    let tools = ToolLoop::new([weather, tides]).max_turns(4).deadline(Duration::from_secs(60));
+    let tools = ToolLoop::new([]).tool(weather).tool(tides).max_turns(4).deadline(Duration::from_secs(60));
     let client = Client::new();
     let report = RequestConfig::scope(&Overrides::new().tool_timeout(0.2), async {
         let mut run = tools.run(&client, &mut conversation, "How is Oslo today?")?;

@@ -88,6 +88,11 @@ pub enum Retries {
 
 impl Request {
     /// A POST to an absolute `http` or `https` URL
+    ///
+    /// It is retried as asking a model is (rule RTY-5), whatever is behind the URL: for what makes or changes
+    /// something on the server's side, say [`RequestBuilder::retries`], or take it from a
+    /// [`Verb`](crate::verb::Verb) by a [`Service`](crate::verb::Service), which knows how often each may be
+    /// tried.
     pub fn post(url: &str) -> RequestBuilder {
         RequestBuilder::new(Method::POST, url)
     }
@@ -373,6 +378,19 @@ impl RequestBuilder {
         })
     }
 
+    /// What the answer means, where it is this; one that says otherwise is refused
+    pub(crate) fn only_dialect(self, dialect: Dialect) -> Self {
+        self.change(|request, _| match request.dialect {
+            Some(endpoint) if endpoint != dialect => {
+                Err(RequestError::OtherDialect { endpoint: endpoint.name(), conversation: dialect.name() })
+            }
+            Some(_) | None => {
+                request.dialect = Some(dialect);
+                Ok(())
+            }
+        })
+    }
+
     /// The answer comes as a stream; the body must ask for that as well, in its provider's way
     pub fn stream(self) -> Self {
         self.change(|request, _| {
@@ -476,6 +494,17 @@ pub enum RequestError {
     /// A stream was asked for, but not what its events mean
     #[error("a stream needs a dialect: call dialect(…) as well")]
     StreamWithoutDialect,
+    /// The endpoint of a conversation speaks another dialect than its messages are in
+    #[error(
+        "the endpoint answers in {endpoint}, and the conversation is in {conversation}: give it an endpoint \
+         of that dialect, or the conversation that endpoint's format"
+    )]
+    OtherDialect {
+        /// The dialect of the endpoint
+        endpoint: &'static str,
+        /// The dialect of the conversation's messages
+        conversation: &'static str,
+    },
     /// A verb belongs to another provider's API
     #[error("the verb {verb} is of the API {of}, and the service speaks {service}: use one of its own")]
     OtherApi {

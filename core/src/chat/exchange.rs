@@ -33,7 +33,8 @@ impl<'c> Exchange<'c> {
 
     /// The request for the next answer of the model
     ///
-    /// Errors: what is wrong with the endpoint that the conversation was given.
+    /// Errors: what is wrong with the endpoint that the conversation was given; that it answers in another
+    /// dialect is [`RequestError::OtherDialect`].
     pub fn request(&self) -> Result<Request, RequestError> {
         self.request_with(&[], |request| request)
     }
@@ -48,7 +49,7 @@ impl<'c> Exchange<'c> {
     ) -> Result<Request, RequestError> {
         let Conversation { endpoint, format, shape, .. } = &*self.conversation;
         let body = Body { exchange: self, tools: format.tools(tools) };
-        let request = change(endpoint.clone().json(&body).dialect(format.dialect()));
+        let request = change(endpoint.clone().json(&body).only_dialect(format.dialect()));
         if *shape == Shape::Stream { request.stream().build() } else { request.build() }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Conversation, Format, Prices, ToolDefinition, ToolResult};
-use crate::call::{Call, Command, Env, Request};
+use crate::call::{Call, Command, Env, Request, RequestError};
 use crate::config::RequestConfig;
 use crate::dialect::Dialect;
 use crate::machine::{Event, Machine, Step};
@@ -14,6 +14,7 @@ use crate::outcome::{
     ToolCall, ToolKind, Turn, Usage,
 };
 use crate::time::Instant;
+use crate::verb::{Service, openai};
 
 const FORMATS: [Format; 6] = [
     Format::OpenAiChat,
@@ -332,4 +333,14 @@ fn dialects_without_messages_have_no_format() {
     let none = Format::try_from(Dialect::OpenAiCompletions).unwrap_err();
     assert!(none.to_string().contains(Dialect::OpenAiCompletions.name()));
     assert!(Format::try_from(Dialect::GeminiInteractions).is_err());
+}
+
+#[test]
+fn an_endpoint_of_another_dialect_is_refused() {
+    let service = Service::openai("sk");
+    let request = |endpoint| Conversation::new(Format::OpenAiChat, endpoint, "m-1").exchange("Hi").request();
+    assert_eq!(request(service.request(&openai::CHAT, [])).unwrap().dialect(), Some(Dialect::OpenAiChat));
+    let error = request(service.request(&openai::RESPOND, [])).unwrap_err();
+    let (endpoint, conversation) = (Dialect::OpenAiResponses.name(), Dialect::OpenAiChat.name());
+    assert_eq!(error, RequestError::OtherDialect { endpoint, conversation });
 }

@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use futures_core::Stream;
 use steadfast::call::{Item, Piece, RequestError, Retries};
 use steadfast::chat::{Cost, Exchange, ToolDefinition};
 use steadfast::config::{Overrides, RequestConfig, Scope};
@@ -17,7 +19,7 @@ use crate::calling::CallStream;
 use crate::canceller::Canceller;
 use crate::client::{Alarm, Calls, Client, Network};
 
-/// A tool loop under way: pulled event by event, with a [`ToolReport`] at the end
+/// A tool loop under way: a [`Stream`] of [`ToolEvent`]s, with a [`ToolReport`] at the end
 ///
 /// Nothing happens unless it is polled. Dropping it closes the connection and drops the tools that
 /// run; so does [`ToolRun::cancel`]. A future of one of its methods can be dropped at any point without
@@ -83,7 +85,7 @@ impl<'c, N: Network> ToolRun<'c, N> {
 
     /// What happens next; `None` once the loop is over
     pub async fn next(&mut self) -> Option<ToolEvent> {
-        poll_fn(|cx| self.poll_next(cx)).await
+        poll_fn(|cx| self.poll(cx)).await
     }
 
     /// The end of the loop, and what came of it
@@ -117,7 +119,7 @@ impl<'c, N: Network> ToolRun<'c, N> {
         self.exchange.cost()
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<ToolEvent>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<ToolEvent>> {
         if self.canceller.as_ref().is_some_and(|canceller| canceller.poll(cx)) {
             self.canceller = None;
             self.cancel();
@@ -247,6 +249,17 @@ impl<'c, N: Network> ToolRun<'c, N> {
     fn end(&mut self, end: LoopEnd) {
         self.record();
         self.state = State::Over(end);
+    }
+}
+
+impl<N: Network> Stream for ToolRun<'_, N>
+where
+    Self: Unpin,
+{
+    type Item = ToolEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<ToolEvent>> {
+        self.poll(cx)
     }
 }
 

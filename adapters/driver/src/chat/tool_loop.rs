@@ -48,6 +48,23 @@ impl ToolLoop {
         }
     }
 
+    /// The same loop with one more tool
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use steadfast_driver::{ToolLoop, tool};
+    ///
+    /// let now = tool("now", "The time", json!({"type": "object"}), |_| async { Ok(json!("12:00")) });
+    /// let tools = ToolLoop::new([]).tool(now);
+    /// assert_eq!(tools.definitions()[0].name, "now");
+    /// ```
+    #[must_use]
+    pub fn tool(mut self, tool: impl Tool + 'static) -> Self {
+        let tool: Arc<dyn Tool> = Arc::new(tool);
+        self.tools = self.tools.iter().cloned().chain([tool]).collect();
+        self
+    }
+
     /// The same loop, which calls the model at most so often; at least once
     #[must_use]
     pub fn max_turns(mut self, max_turns: u32) -> Self {

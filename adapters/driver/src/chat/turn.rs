@@ -1,7 +1,11 @@
 //! One turn of a conversation under way.
 
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
+use futures_core::Stream;
 use steadfast::call::{Call, Item, Piece, RequestError};
 use steadfast::chat::{Conversation, Cost, Exchange, Input};
 use steadfast::outcome::{Outcome, Turn};
@@ -29,7 +33,7 @@ impl<N: Network> Client<N> {
     }
 }
 
-/// A turn of a conversation under way: pieces of the answer, and an [`Outcome`] at the end
+/// A turn of a conversation under way: a [`Stream`] of pieces of the answer, and an [`Outcome`] at the end
 ///
 /// The turn is added to the conversation at its end, be it by [`Chat::outcome`] or by taking all
 /// pieces. Dropping it before that cancels the call, and the conversation is as it was.
@@ -48,14 +52,8 @@ impl<R: Runtime<Call>> Chat<'_, R> {
     }
 
     /// The next item, lent to `take`, which may look at it without copying; `None` once the turn is over
-    pub async fn next_with<T>(&mut self, take: impl FnMut(Item<'_>) -> T) -> Option<T> {
-        let item = self.stream.next_with(take).await;
-        if let (None, Some(outcome)) = (&item, self.stream.ended())
-            && let Some(exchange) = self.exchange.take()
-        {
-            self.cost = exchange.finish(outcome);
-        }
-        item
+    pub async fn next_with<T>(&mut self, mut take: impl FnMut(Item<'_>) -> T) -> Option<T> {
+        poll_fn(|cx| self.poll_with(cx, &mut take)).await
     }
 
     /// The end of the turn; pieces that were not taken are in it
@@ -82,6 +80,28 @@ impl<R: Runtime<Call>> Chat<'_, R> {
     /// What the turn has cost; nothing before it is over, or where it failed
     pub fn cost(&self) -> &Cost {
         &self.cost
+    }
+
+    fn poll_with<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        take: &mut impl FnMut(Item<'_>) -> T,
+    ) -> Poll<Option<T>> {
+        let item = ready!(self.stream.poll_with(cx, take));
+        if let (None, Some(outcome)) = (&item, self.stream.ended())
+            && let Some(exchange) = self.exchange.take()
+        {
+            self.cost = exchange.finish(outcome);
+        }
+        Poll::Ready(item)
+    }
+}
+
+impl<R: Runtime<Call> + Unpin> Stream for Chat<'_, R> {
+    type Item = Piece;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Piece>> {
+        self.poll_with(cx, &mut |item: Item<'_>| Piece::from(item))
     }
 }
 

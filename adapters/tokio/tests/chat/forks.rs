@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::StreamExt;
 use futures_util::future::join_all;
 use serde_json::json;
-use steadfast_tokio::{Format, Piece};
+use steadfast_tokio::{Format, Piece, ToolEvent, ToolLoop, tool};
 
 use crate::server::{CAP, Does, bodies, chat, client, conversation, serve};
 
@@ -39,6 +40,24 @@ async fn two_hundred_forks_at_once_do_not_hear_each_other() {
     assert_eq!(answers.len(), FORKS, "each has an answer of its own");
     assert_eq!((origin.messages().len(), origin.cost().calls), (1, 0));
     assert!(!format!("{forks:?} {client:?}").contains("sk-secret"));
+}
+
+#[tokio::test]
+async fn a_turn_and_a_loop_are_streams() {
+    let call = [("t1", "echo", "{}")];
+    let mock = serve([chat("Hi", &[], "stop"), chat("", &call, "tool_calls"), chat("So.", &[], "stop")]);
+    let (client, mut conversation) = (client(), conversation(&mock, Format::OpenAiChat));
+    let pieces: Vec<Piece> = client.chat(&mut conversation, "Hello").unwrap().collect().await;
+    assert_eq!(pieces, [Piece::Text { choice: 0, text: "Hi".to_owned() }, Piece::Finished]);
+    assert_eq!(conversation.messages().len(), 2);
+    let tools = ToolLoop::new([]).tool(tool("echo", "Echoes", json!({}), |said| async { Ok(said) }));
+    let run = tools.run(&client, &mut conversation, "Go").unwrap();
+    let events: Vec<ToolEvent> = run.collect().await;
+    let is_call = |event: &ToolEvent| matches!(event, ToolEvent::Called { turn: 1, .. });
+    assert!(events.iter().any(is_call), "{events:?}");
+    let end = ToolEvent::Piece { turn: 2, piece: Piece::Finished };
+    assert_eq!(events.last(), Some(&end));
+    assert_eq!(conversation.messages().len(), 6);
 }
 
 #[tokio::test]
