@@ -94,7 +94,7 @@ pub(crate) struct CallArgs {
     #[arg(long)]
     pub(crate) timeline: bool,
 
-    /// Write to a file what the call was told and what it decided, for `replay`
+    /// Write to a file what the call was told and what it decided, for `replay`; one that is there is overwritten
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
 

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
+#[cfg(feature = "tower")]
+use std::task::Waker;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
@@ -13,6 +15,8 @@ use steadfast::time::Instant;
 use steadfast::trace::Recording;
 
 use crate::canceller::Canceller;
+#[cfg(feature = "tower")]
+use crate::client::{Calls, Network};
 use crate::driver::{Driver, Output, Runtime};
 
 /// A call under way: a [`Stream`] of pieces, and an [`Outcome`] at the end
@@ -135,6 +139,20 @@ impl<R: Runtime<Call>> CallStream<R> {
                 None
             }
         })
+    }
+}
+
+#[cfg(feature = "tower")]
+impl<N: Network> CallStream<Calls<N>> {
+    /// Ends here and now, on whatever thread: as the end says that is there to be read, or else cancelled
+    pub(crate) fn leave(mut self) -> Option<Outcome> {
+        N::unbudgeted(&mut Context::from_waker(Waker::noop()), |cx| {
+            if !matches!(self.poll_with(cx, &mut |_| ()), Poll::Ready(None)) {
+                self.cancel();
+                _ = self.poll_with(cx, &mut |_| ());
+            }
+        });
+        self.outcome
     }
 }
 

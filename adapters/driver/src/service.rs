@@ -6,24 +6,25 @@
 use std::fmt::Display;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes};
 use http::header::{
-    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, HOST, HeaderName, PROXY_AUTHENTICATE, TRAILER,
+    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, COOKIE, HOST, HeaderName, PROXY_AUTHENTICATE, TRAILER,
     TRANSFER_ENCODING, UPGRADE,
 };
-use http::{HeaderMap, Response, StatusCode, request};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request};
 use http_body::{Body, Frame, SizeHint};
 use steadfast::call::{Item, Request, RequestError, Retries};
-use steadfast::config::Overrides;
-use steadfast::outcome::{CallError, Completion, ErrorKind, Outcome};
+use steadfast::config::{Field, Overrides, RequestConfig};
+use steadfast::outcome::{CallError, Completion, ErrorKind, Outcome, Phase, Timeout};
+use steadfast::time::Instant;
 use steadfast::verb;
 use tower_service::Service;
 
 use crate::calling::CallStream;
-use crate::client::{Calls, Client, Network};
+use crate::client::{Alarm, Calls, Client, Clock, Network};
 
 /// A request that came to no response, or a response whose body came to no proper end
 #[derive(Clone, Debug, thiserror::Error)]
@@ -35,6 +36,9 @@ pub enum ServiceError {
     /// The request's own body failed, before anything was sent
     #[error("the body of the request failed: {0}")]
     RequestBody(String),
+    /// The request's body did not end in time, and nothing was sent
+    #[error("the body of the request did not end: {0}")]
+    RequestBodyTimeout(#[source] Timeout),
     /// The request's body is larger than what is held of one, so that it can be sent again
     #[error("the body of the request has more than {limit} bytes; raise `max_body_bytes` to send it")]
     RequestTooLarge {
@@ -53,7 +57,16 @@ pub enum ServiceError {
 pub struct CallOutcome(Arc<OnceLock<Outcome>>);
 
 impl CallOutcome {
-    /// The outcome; `None` while the body has not ended, and for ever where it was dropped before that
+    fn end(&self, outcome: Option<Outcome>) {
+        if let Some(outcome) = outcome {
+            self.0.set(outcome).expect("a call is over once");
+        }
+    }
+
+    /// The outcome; `None` while the body has not ended
+    ///
+    /// A body that is dropped before that ends there and then: as
+    /// [`Cancelled`](ErrorKind::Cancelled), unless its end had come unread.
     pub fn get(&self) -> Option<&Outcome> {
         self.0.get()
     }
@@ -72,8 +85,9 @@ impl CallOutcome {
 /// | body of the response | as the provider sends it; a content coding that nobody asked for is undone |
 /// | extensions of the response | [`CallOutcome`] |
 ///
-/// The call begins when the returned future is polled first, with what was in force when it was made. It
-/// is always ready. Dropping the future, or the body, closes the connection.
+/// The call begins when it is made, with what is in force then, and its `total_deadline` runs while the
+/// body of the request is read. The service is always ready. Dropping the future, or the body, cancels the
+/// call, and closes the connection unless the response had ended.
 ///
 /// Errors: [`ServiceError`]; so are those of the body.
 impl<N: Network, B> Service<http::Request<B>> for Client<N>
@@ -91,13 +105,15 @@ where
 
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
         let client = self.clone();
+        let began = self.clock().now();
         let in_force = self.config().config();
         Box::pin(async move {
             let (parts, body) = request.into_parts();
-            let limit = in_force.max_body_bytes();
-            let body = whole(body, limit).await?;
-            let scope = Overrides::from(in_force);
-            respond(client.stream(call_of(&parts, body, scope)?)).await
+            let own = parts.extensions.get().copied().unwrap_or_else(Overrides::new);
+            let config = in_force.with(&own).map_err(RequestError::from)?;
+            let body = whole_in_time(body, &config, client.clock(), began).await?;
+            let request = call_of(&parts, body, config)?;
+            respond(client.stream_since(request, began), &parts.method).await
         })
     }
 }
@@ -106,9 +122,33 @@ where
 pub struct ResponseBody<N: Network> {
     /// What came with the head
     first: Option<Bytes>,
-    /// Never locked: a body has one reader at a time, and this says so to the compiler
+    /// None once the call is over
+    ///
+    /// Never locked: a body has one reader at a time, and this says so to the compiler.
     stream: Option<Mutex<CallStream<Calls<N>>>>,
     outcome: CallOutcome,
+}
+
+impl<N: Network> ResponseBody<N> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
+        let Some(reading) = &mut self.stream else { return Poll::Ready(Next::Over) };
+        let reading = reading.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let next = std::task::ready!(next_bytes(reading, cx));
+        if let Next::Over = next {
+            self.outcome.end(reading.take_ended());
+            self.stream = None;
+        }
+        Poll::Ready(next)
+    }
+}
+
+/// Its reader has had enough, as one that stops at `[DONE]`
+impl<N: Network> Drop for ResponseBody<N> {
+    fn drop(&mut self) {
+        if let Some(reading) = self.stream.take() {
+            self.outcome.end(reading.into_inner().unwrap_or_else(PoisonError::into_inner).leave());
+        }
+    }
 }
 
 impl<N: Network> Body for ResponseBody<N> {
@@ -119,20 +159,19 @@ impl<N: Network> Body for ResponseBody<N> {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ServiceError>>> {
-        let Self { first, stream, outcome } = self.get_mut();
-        if let Some(bytes) = first.take() {
+        let body = self.get_mut();
+        if let Some(bytes) = body.first.take() {
             return Poll::Ready(Some(Ok(Frame::data(bytes))));
         }
-        let Some(reading) = stream else { return Poll::Ready(None) };
-        let reading = reading.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
-        match std::task::ready!(next_bytes(reading, cx)) {
+        if body.stream.is_none() {
+            return Poll::Ready(None);
+        }
+        match std::task::ready!(body.poll_next(cx)) {
             Next::Bytes(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
-            Next::Over(over) => {
-                *stream = None;
-                let error = over.result.as_ref().err().cloned();
-                _ = outcome.0.set(*over);
-                Poll::Ready(error.map(|error| Err(error.into())))
-            }
+            Next::Over => Poll::Ready(match body.outcome.get().map(|outcome| &outcome.result) {
+                Some(Err(error)) => Some(Err(error.clone().into())),
+                Some(Ok(_)) | None => None,
+            }),
         }
     }
 
@@ -159,7 +198,7 @@ impl<N: Network> std::fmt::Debug for ResponseBody<N> {
 /// What comes next of a raw call
 enum Next {
     Bytes(Bytes),
-    Over(Box<Outcome>),
+    Over,
 }
 
 fn next_bytes<N: Network>(stream: &mut CallStream<Calls<N>>, cx: &mut Context<'_>) -> Poll<Next> {
@@ -171,31 +210,36 @@ fn next_bytes<N: Network>(stream: &mut CallStream<Calls<N>>, cx: &mut Context<'_
         match std::task::ready!(taken) {
             Some(Some(bytes)) => return Poll::Ready(Next::Bytes(bytes)),
             Some(None) => {}
-            None => {
-                let outcome =
-                    stream.take_ended().expect("a call that is over has an outcome, asked for once");
-                return Poll::Ready(Next::Over(Box::new(outcome)));
-            }
+            None => return Poll::Ready(Next::Over),
         }
     }
 }
 
 async fn respond<N: Network>(
-    mut stream: CallStream<Calls<N>>,
+    stream: CallStream<Calls<N>>,
+    method: &Method,
 ) -> Result<Response<ResponseBody<N>>, ServiceError> {
     let outcome = CallOutcome::default();
-    let (status, headers, first, rest) = match poll_fn(|cx| next_bytes(&mut stream, cx)).await {
+    let mut body = ResponseBody { first: None, stream: Some(Mutex::new(stream)), outcome: outcome.clone() };
+    let (status, headers, first) = match poll_fn(|cx| body.poll_next(cx)).await {
         Next::Bytes(bytes) => {
+            let stream = body.stream.as_mut().expect("a call with more to come is not over");
+            let stream = stream.get_mut().unwrap_or_else(PoisonError::into_inner);
             let (status, headers) = stream.response().expect("a body has a head");
-            (status, headers.clone(), Some(bytes), Some(Mutex::new(stream)))
+            (status, headers.clone(), Some(bytes))
         }
-        Next::Over(over) => {
-            let (status, headers, body) = ended(&over)?;
-            _ = outcome.0.set(*over);
-            (status, headers, (!body.is_empty()).then_some(body), None)
+        Next::Over => {
+            let (status, mut headers, whole) =
+                ended(outcome.get().expect("a call that is over has an outcome"))?;
+            // An error's body may have been cut; that of these is not sent at all (RFC 9110 8.6).
+            let is_bodiless = method == Method::HEAD || status == StatusCode::NOT_MODIFIED;
+            if !is_bodiless && headers.contains_key(CONTENT_LENGTH) {
+                headers.insert(CONTENT_LENGTH, whole.len().into());
+            }
+            (status, headers, (!whole.is_empty()).then_some(whole))
         }
     };
-    let body = ResponseBody { first, stream: rest, outcome: outcome.clone() };
+    body.first = first;
     let mut response = Response::new(body);
     *response.status_mut() = status;
     *response.headers_mut() = passed_on(headers);
@@ -232,26 +276,46 @@ fn passed_on(mut headers: HeaderMap) -> HeaderMap {
     headers
 }
 
-fn call_of(parts: &request::Parts, body: Bytes, in_force: Overrides) -> Result<Request, RequestError> {
+fn call_of(parts: &request::Parts, body: Bytes, config: RequestConfig) -> Result<Request, RequestError> {
     let mut request = Request::builder(parts.method.clone(), &parts.uri.to_string());
     for name in parts.headers.keys() {
         if is_hop_by_hop(name) || [HOST, CONTENT_LENGTH].contains(name) {
             continue;
         }
-        // Lines of one name are one list (RFC 9110 5.3).
-        let values = parts.headers.get_all(name).iter().map(|value| value.to_str());
-        let values: Result<Vec<&str>, _> = values.collect();
-        let values = values.map_err(|_| RequestError::HeaderValue { name: name.to_string() })?;
-        request = request.header(name.as_str(), &values.join(", "));
+        // Lines of one name are one list (RFC 9110 5.3), and cookies one string (RFC 6265 5.4).
+        let separator: &[u8] = if *name == COOKIE { b"; " } else { b", " };
+        let lines: Vec<&[u8]> = parts.headers.get_all(name).iter().map(HeaderValue::as_bytes).collect();
+        let value = HeaderValue::from_bytes(&lines.join(separator));
+        let value = value.map_err(|_| RequestError::HeaderValue { name: name.to_string() })?;
+        request = request.header_value(name.clone(), value);
     }
-    let request = request.body(body).overrides(in_force);
-    let request = match parts.extensions.get::<Overrides>() {
-        Some(overrides) => request.overrides(*overrides),
-        None => request,
-    };
     let retries = parts.extensions.get::<Retries>().copied();
     let retries = retries.unwrap_or_else(|| verb::retries_of(&parts.method, parts.uri.path()));
-    request.retries(retries).raw().build()
+    request.body(body).config(config).retries(retries).raw().build()
+}
+
+/// The whole body of a request, within the call's `total_deadline`
+async fn whole_in_time<N: Network, B: Body<Error: Display>>(
+    body: B,
+    config: &RequestConfig,
+    clock: Clock<N>,
+    began: Instant,
+) -> Result<Bytes, ServiceError> {
+    let mut whole = pin!(whole(body, config.max_body_bytes()));
+    let mut alarm = Alarm::new();
+    poll_fn(|cx| {
+        if let Poll::Ready(whole) = whole.as_mut().poll(cx) {
+            return Poll::Ready(whole);
+        }
+        let Some(limit) = config.total_deadline().limit() else { return Poll::Pending };
+        while clock.now() < began + limit {
+            std::task::ready!(alarm.poll_until(clock, began + limit, cx));
+        }
+        let elapsed = clock.now().since(began);
+        let (phase, setting) = (Phase::Deadline, Field::TotalDeadline.name());
+        Poll::Ready(Err(ServiceError::RequestBodyTimeout(Timeout { phase, elapsed, limit, setting })))
+    })
+    .await
 }
 
 /// The whole body of a request

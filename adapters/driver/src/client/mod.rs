@@ -33,6 +33,7 @@ use steadfast::machine::{FailureKind, IoFailure, Stage};
 use steadfast::outcome::Outcome;
 use steadfast::pool::{Settings as PoolSettings, Statistics as PoolStatistics};
 use steadfast::retry::RetryBudgetSettings;
+use steadfast::time::Instant;
 use steadfast::trace::Recorder;
 use steadfast_tls::TlsConfig;
 
@@ -223,13 +224,20 @@ impl<N: Network> Client<N> {
     ///
     /// [`CallStream::recording`] tells how that goes. Whatever becomes of it, the call goes on.
     pub fn record(&self, request: Request, recorder: Recorder) -> CallStream<Calls<N>> {
-        self.begin(request, Some(recorder), &Overrides::new())
+        self.begin(request, Some(recorder), &Overrides::new(), self.clock().now())
     }
 
     /// As [`Client::stream`], with `overrides` that go before all others, and were checked
     pub(crate) fn stream_under(&self, request: Request, overrides: &Overrides) -> CallStream<Calls<N>> {
-        let recorder = self.recorders.as_ref().and_then(|recorders| recorders(&request));
-        self.begin(request, recorder, overrides)
+        let recorder = self.recorder_of(&request);
+        self.begin(request, recorder, overrides, self.clock().now())
+    }
+
+    /// As [`Client::stream`], for a call that began at `began`, when its request was not whole yet
+    #[cfg(feature = "tower")]
+    pub(crate) fn stream_since(&self, request: Request, began: Instant) -> CallStream<Calls<N>> {
+        let recorder = self.recorder_of(&request);
+        self.begin(request, recorder, &Overrides::new(), began)
     }
 
     /// What is in force here and now for this request
@@ -243,18 +251,23 @@ impl<N: Network> Client<N> {
         self.connector.clock
     }
 
+    fn recorder_of(&self, request: &Request) -> Option<Recorder> {
+        self.recorders.as_ref().and_then(|recorders| recorders(request))
+    }
+
     fn begin(
         &self,
         request: Request,
         recorder: Option<Recorder>,
         overrides: &Overrides,
+        began: Instant,
     ) -> CallStream<Calls<N>> {
         let config = self.config_of(&request).with(overrides).expect("overrides were checked");
         let clock = self.connector.clock;
         let env = Env { seed: RandomState::new().hash_one(0), unix_at_origin: clock.unix_at_origin() };
         let origin = request.origin().clone();
         let observers: Vec<_> = self.observers.iter().filter_map(|observer| observer(&request)).collect();
-        let mut call = Call::new(self.connector.prepare(request), config, env, clock.now());
+        let mut call = Call::new(self.connector.prepare(request), config, env, began);
         if let Some(budget) = &self.budget {
             budget.with(|budget| budget.deposit(clock.now()));
             call.ask_before_retries().expect("the call has not begun");
