@@ -11,10 +11,10 @@ use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes};
 use http::header::{
-    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, HOST, HeaderName, PROXY_AUTHENTICATE, TRAILER,
+    CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, COOKIE, HOST, HeaderName, PROXY_AUTHENTICATE, TRAILER,
     TRANSFER_ENCODING, UPGRADE,
 };
-use http::{HeaderMap, Response, StatusCode, request};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request};
 use http_body::{Body, Frame, SizeHint};
 use steadfast::call::{Item, Request, RequestError, Retries};
 use steadfast::config::{Field, Overrides, RequestConfig};
@@ -112,7 +112,8 @@ where
             let own = parts.extensions.get().copied().unwrap_or_else(Overrides::new);
             let config = in_force.with(&own).map_err(RequestError::from)?;
             let body = whole_in_time(body, &config, client.clock(), began).await?;
-            respond(client.stream_since(call_of(&parts, body, config)?, began)).await
+            let request = call_of(&parts, body, config)?;
+            respond(client.stream_since(request, began), &parts.method).await
         })
     }
 }
@@ -216,6 +217,7 @@ fn next_bytes<N: Network>(stream: &mut CallStream<Calls<N>>, cx: &mut Context<'_
 
 async fn respond<N: Network>(
     stream: CallStream<Calls<N>>,
+    method: &Method,
 ) -> Result<Response<ResponseBody<N>>, ServiceError> {
     let outcome = CallOutcome::default();
     let mut body = ResponseBody { first: None, stream: Some(Mutex::new(stream)), outcome: outcome.clone() };
@@ -227,7 +229,13 @@ async fn respond<N: Network>(
             (status, headers.clone(), Some(bytes))
         }
         Next::Over => {
-            let (status, headers, whole) = ended(outcome.get().expect("a call that is over has an outcome"))?;
+            let (status, mut headers, whole) =
+                ended(outcome.get().expect("a call that is over has an outcome"))?;
+            // An error's body may have been cut; that of these is not sent at all (RFC 9110 8.6).
+            let is_bodiless = method == Method::HEAD || status == StatusCode::NOT_MODIFIED;
+            if !is_bodiless && headers.contains_key(CONTENT_LENGTH) {
+                headers.insert(CONTENT_LENGTH, whole.len().into());
+            }
             (status, headers, (!whole.is_empty()).then_some(whole))
         }
     };
@@ -274,11 +282,12 @@ fn call_of(parts: &request::Parts, body: Bytes, config: RequestConfig) -> Result
         if is_hop_by_hop(name) || [HOST, CONTENT_LENGTH].contains(name) {
             continue;
         }
-        // Lines of one name are one list (RFC 9110 5.3).
-        let values = parts.headers.get_all(name).iter().map(|value| value.to_str());
-        let values: Result<Vec<&str>, _> = values.collect();
-        let values = values.map_err(|_| RequestError::HeaderValue { name: name.to_string() })?;
-        request = request.header(name.as_str(), &values.join(", "));
+        // Lines of one name are one list (RFC 9110 5.3), and cookies one string (RFC 6265 5.4).
+        let separator: &[u8] = if *name == COOKIE { b"; " } else { b", " };
+        let lines: Vec<&[u8]> = parts.headers.get_all(name).iter().map(HeaderValue::as_bytes).collect();
+        let value = HeaderValue::from_bytes(&lines.join(separator));
+        let value = value.map_err(|_| RequestError::HeaderValue { name: name.to_string() })?;
+        request = request.header_value(name.clone(), value);
     }
     let retries = parts.extensions.get::<Retries>().copied();
     let retries = retries.unwrap_or_else(|| verb::retries_of(&parts.method, parts.uri.path()));

@@ -1,6 +1,8 @@
 //! The client as a tower service: which requests it sends again, what bounds them, how they end.
 
 use std::future::poll_fn;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::pin::Pin;
 use std::sync::mpsc;
 use std::task::{Context, Poll};
@@ -12,7 +14,7 @@ use http_body::{Body, Frame};
 use steadfast_mock::Mock;
 use steadfast_scenario::Script;
 use steadfast_tokio::steadfast::http::response::Parts;
-use steadfast_tokio::steadfast::http::{Request, Response};
+use steadfast_tokio::steadfast::http::{HeaderValue, Method, Request, Response};
 use steadfast_tokio::steadfast::time::Instant;
 use steadfast_tokio::{
     CallOutcome, Client, ErrorKind, Observation, Observer, Overrides, Phase, Proxies, ResponseBody, Retries,
@@ -214,4 +216,53 @@ fn a_body_that_is_dropped_before_its_end_is_cancelled_wherever_that_is() {
     assert!(matches!(after, ErrorKind::Cancelled | ErrorKind::Transport(_)), "{after}");
     assert_eq!(told.try_iter().count(), 3);
     assert_eq!(mock.shutdown().tally().connections, 3);
+}
+
+#[tokio::test]
+async fn header_fields_go_out_as_they_are_and_cookies_as_one() {
+    // Not the mock: it records no credential.
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}/v1/batches", listener.local_addr().expect("an address"));
+    let server = thread::spawn(move || {
+        let (mut socket, _) = listener.accept().expect("a connection");
+        socket.set_read_timeout(Some(CAP)).expect("a bound");
+        let (mut request, mut piece) = (Vec::new(), [0; 1024]);
+        while !request.ends_with(b"\r\n\r\n{}") {
+            match socket.read(&mut piece).expect("a request") {
+                0 => break,
+                read => request.extend_from_slice(&piece[..read]),
+            }
+        }
+        socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").expect("it is read");
+        request
+    });
+    let mut request = Request::post(url).body(Sent::Bytes(b"{}")).expect("a request");
+    for (name, value) in [("cookie", &b"a=1"[..]), ("cookie", b"b=2"), ("x-list", b"1"), ("x-list", b"\xE9")]
+    {
+        request.headers_mut().append(name, HeaderValue::from_bytes(value).expect("a value"));
+    }
+    let response = respond(&mut client(), request).await.expect("a response");
+    assert_eq!(response.status(), 200);
+    let request = server.join().expect("no panic");
+    for line in [&b"\r\ncookie: a=1; b=2\r\n"[..], b"\r\nx-list: 1, \xE9\r\n"] {
+        let is_there = request.windows(line.len()).any(|bytes| bytes == line);
+        assert!(is_there, "{}", String::from_utf8_lossy(&request));
+    }
+}
+
+#[tokio::test]
+async fn an_error_whose_body_is_cut_tells_the_length_of_what_came() {
+    let cut = r#"{ read = "request" },
+        { head = ["500 Internal", "content-length: 100"] }, { send = "no" }, "close""#;
+    let response = respond(&mut client(), post(&mock(cut), "/v1/batches")).await.expect("a response");
+    assert_eq!(response.status(), 500);
+    assert_eq!(response.headers()["content-length"], "2");
+
+    let bodiless = r#"{ read = "request" }, { head = ["200 OK", "content-length: 100"] }, "await-close""#;
+    let mock = mock(bodiless);
+    let request = post(&mock, "/v1/files").map(|_| Sent::Nothing);
+    let (mut parts, body) = request.into_parts();
+    parts.method = Method::HEAD;
+    let response = respond(&mut client(), Request::from_parts(parts, body)).await.expect("a response");
+    assert_eq!(response.headers()["content-length"], "100");
 }

@@ -260,10 +260,19 @@ impl RequestBuilder {
     pub fn header(self, name: &str, value: &str) -> Self {
         self.change(|_, headers| {
             let name = HeaderName::try_from(name).map_err(|_| RequestError::HeaderName)?;
-            let mut value = HeaderValue::try_from(value.trim())
+            let value = HeaderValue::try_from(value.trim())
                 .map_err(|_| RequestError::HeaderValue { name: name.to_string() })?;
-            value.set_sensitive(credentials::is_credential(&name));
-            headers.insert(name, value);
+            insert(headers, name, value);
+            Ok(())
+        })
+    }
+
+    /// As [`RequestBuilder::header`], of a value that need not be text
+    ///
+    /// It goes out byte for byte.
+    pub fn header_value(self, name: HeaderName, value: HeaderValue) -> Self {
+        self.change(|_, headers| {
+            insert(headers, name, value);
             Ok(())
         })
     }
@@ -467,6 +476,11 @@ impl fmt::Debug for RequestBuilder {
         let names: Vec<_> = self.headers.keys().map(HeaderName::as_str).collect();
         f.debug_struct("RequestBuilder").field("request", &self.request).field("headers", &names).finish()
     }
+}
+
+fn insert(headers: &mut HeaderMap, name: HeaderName, mut value: HeaderValue) {
+    value.set_sensitive(credentials::is_credential(&name));
+    headers.insert(name, value);
 }
 
 /// A request that cannot be sent; no variant quotes a header's value or a query
