@@ -16,8 +16,8 @@ const IN_PLACE: usize = 1056;
 
 /// The most bytes that it holds on the heap beside that, once its first event came: the attempt and the
 /// layers under the stream (976), the request (some 630 for a small one), the head of the response, and
-/// the turn
-const ON_THE_HEAP: usize = 3700;
+/// the turn; it was 3700 until a turn could hold what a provider signed in it
+const ON_THE_HEAP: usize = 3728;
 
 fn main() {
     steady_streaming_allocates_nothing_but_the_text();

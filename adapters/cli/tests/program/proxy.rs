@@ -54,7 +54,7 @@ fn l08_a_proxy_s_refusal_is_told_as_such_and_exits_13() {
 #[test]
 fn a_variable_that_cannot_be_used_is_named_at_once() {
     let proxied = |variable: &str| {
-        let url = "https://me:DO-NOT-PRINT@proxy.test";
+        let url = "ftp://me:DO-NOT-PRINT@proxy.test";
         run(call("https://api.test/v1").env(variable, url).env("OPENAI_API_KEY", "key"))
     };
     for variable in ["HTTPS_PROXY", "all_proxy"] {
