@@ -93,6 +93,36 @@ async fn three_tools_run_side_by_side_and_the_scope_times_one_out() {
 }
 
 #[tokio::test]
+async fn three_tools_are_run_over_two_turns_and_their_cost_is_told() {
+    let mock = serve([
+        chat("", &[("t1", "double", "{\"x\":21}"), ("t2", "stall", "{}")], "tool_calls"),
+        chat("", &[("t3", "echo", "{\"y\":1}")], "tool_calls"),
+        chat("42.", &[], "stop"),
+    ]);
+    let (client, mut conversation) = (client(), conversation(&mock, Format::OpenAiChat));
+    let double: Arc<dyn Tool> =
+        Arc::new(tool("double", "Doubles", object(), |arguments: Value| async move {
+            let x = arguments["x"].as_i64().ok_or_else(|| ToolError::new("no x"))?;
+            Ok(json!(2 * x))
+        }));
+    let runs = Arc::default();
+    let tools = ToolLoop::new([double, stall(), echo(&runs)]);
+    let limit = Duration::from_millis(200);
+    let scope = Overrides::new().tool_timeout(limit);
+    let run = RequestConfig::sync_scope(&scope, || tools.run(&client, &mut conversation, "Twice 21?"));
+    let report = run.unwrap().unwrap().report().await;
+    assert_eq!((report.end, report.text()), (LoopEnd::Answered, "42."));
+    let ends: Vec<_> = report.tools.iter().map(|record| (record.id.as_str(), record.end)).collect();
+    let timed_out = ToolEnd::TimedOut { limit };
+    assert_eq!(ends, [("t1", ToolEnd::Returned), ("t2", timed_out), ("t3", ToolEnd::Returned)]);
+    assert_eq!((report.cost.calls, report.cost.amount.to_string()), (3, "0.000048".to_owned()));
+    let bodies = bodies(&mock);
+    assert_eq!(bodies[1]["messages"][2]["content"], "42");
+    assert_eq!(bodies[2]["messages"][5]["content"], "{\"y\":1}");
+    assert_eq!(runs.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
 async fn what_cannot_be_run_is_told_to_the_model_and_never_run() {
     let calls =
         [("t1", "echo", "{\"x\""), ("t2", "nobody", "{}"), ("t3", "fail", "{}"), ("t4", "echo", "{\"x\":1}")];
