@@ -138,7 +138,7 @@ impl Opening {
                         Some(Through { proxy, .. }) if proxy.scheme() == ProxyScheme::Https => {
                             let connection = Connection::new(Socket::Tcp(socket));
                             let tls = self.shared.tls().map_err(|failure| at_proxy(&self.proxy, failure))?;
-                            let secured = connection.secured(tls, proxy.host());
+                            let secured = connection.secured(&tls.without_client_certificate(), proxy.host());
                             Step::ProxyHandshake(secured.map_err(|failure| at_proxy(&self.proxy, failure))?)
                         }
                         Some(_) | None => Step::Reached(Socket::Tcp(socket)),

@@ -20,6 +20,8 @@ use crate::verifier::Telling;
 #[derive(Clone)]
 pub struct TlsConfig {
     client: Arc<ClientConfig>,
+    /// The same without a certificate of our own
+    anonymous: Arc<ClientConfig>,
 }
 
 impl TlsConfig {
@@ -115,7 +117,12 @@ impl TlsConfig {
             .map_err(|error| TlsConfigError::ClientCertificate(error.to_string()))?;
         let mut client = Arc::unwrap_or_clone(self.client);
         client.client_auth_cert_resolver = Arc::new(SingleCertAndKey::from(identity));
-        Ok(Self { client: Arc::new(client) })
+        Ok(Self { client: Arc::new(client), ..self })
+    }
+
+    /// The same trust, and no certificate of our own: for a proxy, to which that of the origin is no business
+    pub fn without_client_certificate(&self) -> Self {
+        Self { client: Arc::clone(&self.anonymous), anonymous: Arc::clone(&self.anonymous) }
     }
 
     /// What the TLS library takes
@@ -134,7 +141,8 @@ impl TlsConfig {
             .with_custom_certificate_verifier(Arc::new(Telling::new(verifier)))
             .with_no_client_auth();
         client.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self { client: Arc::new(client) })
+        let client = Arc::new(client);
+        Ok(Self { anonymous: Arc::clone(&client), client })
     }
 }
 

@@ -103,7 +103,8 @@ impl<N: Network> Connector<N> {
             return Ok(Way::Bare(socket));
         }
         let tls = self.trust.tls().map_err(unreachable)?;
-        let handshake = Handshake::new(socket, tls, proxy.host()).map_err(unreachable)?;
+        let handshake =
+            Handshake::new(socket, &tls.without_client_certificate(), proxy.host()).map_err(unreachable)?;
         handshake.await.map(|connection| Way::Secure(Box::new(connection))).map_err(unreachable)
     }
 

@@ -114,6 +114,13 @@ fn our_own_is_shown_where_the_server_asks() {
         assert!(!server.is_handshaking());
         assert_eq!(server.peer_certificates().unwrap()[0].as_ref(), ours.certificate.der().as_ref());
     }
+    // A proxy is shown none, though it asks.
+    for version in BOTH {
+        let mut client = TlsClient::new(&config.without_client_certificate(), HOST).unwrap();
+        let mut server = server(&identity, &[version], Some(&clients));
+        settle(&mut client, &mut server).unwrap_err();
+        assert!(server.peer_certificates().is_none());
+    }
 }
 
 #[test]
