@@ -92,6 +92,13 @@ pub trait Machine: Sized {
     /// Takes one step, parsing from the front of `input` and adding what it used to `used`
     fn step<'s>(&'s mut self, permit: Permit, input: &'s [u8], used: &mut usize) -> Step<'s, Self>;
 
+    /// So many bytes of the item that was delivered last went straight to where they belong
+    ///
+    /// Only for a machine that delivers bytes for its connections; see [`Drain::took`].
+    fn took(&mut self, permit: Permit, bytes: usize) {
+        let _ = (permit, bytes);
+    }
+
     /// Copies out of `input` whatever queued items still point into it
     ///
     /// Called when a [`Drain`] is dropped before its end.
@@ -440,6 +447,11 @@ impl<M: Machine> Drain<'_, M> {
     #[allow(clippy::should_implement_trait, reason = "items are lent, an Iterator cannot lend")]
     pub fn next(&mut self) -> Step<'_, M> {
         self.machine.step(Permit(()), self.input.bytes(), &mut self.used)
+    }
+
+    /// A connection took so many bytes of what was delivered for it; the machine copies only the rest
+    pub fn took(&mut self, bytes: usize) {
+        self.machine.took(Permit(()), bytes);
     }
 }
 

@@ -14,11 +14,11 @@ use crate::outcome::{Delta, Phase, Turn};
 pub struct AttemptId(u32);
 
 impl AttemptId {
-    pub(super) const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self(0);
 
     const FIRST: Self = Self(1);
 
-    pub(super) fn next(self) -> Self {
+    pub(crate) fn next(self) -> Self {
         Self(self.0 + 1)
     }
 

@@ -75,7 +75,7 @@ pub use held::Held;
 use observer::Observers;
 pub use observer::{Observation, Observer};
 pub use origin::Origin;
-pub(crate) use origin::{host_and_port, in_brackets, without_secrets};
+pub(crate) use origin::{host_and_port, in_brackets, parse_url, without_secrets};
 pub use piece::Piece;
 pub use progress::Progress;
 pub(crate) use recorded::Described;
