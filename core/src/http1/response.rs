@@ -275,7 +275,7 @@ impl ResponseDecoder {
         self.keeps_alive = head.keeps_alive() && !tunnel;
         self.state = match framing {
             Framing::Length(left) => State::Length { left },
-            Framing::Chunked => State::Chunked(Chunked::new()),
+            Framing::Chunked => State::Chunked(Chunked::response()),
             Framing::UntilEof => State::UntilEof,
         };
         Ok((consumed, Some(Part::Head(head))))
