@@ -38,7 +38,11 @@
 //! 7. Report a failed write by [`Event::Failed`] with [`Stage::Write`] and read on: the answer may lie
 //!    in the socket already. An end or a failed read is the last thing told of a connection.
 //! 8. Instants never go back. One origin for the life of the machine.
-//! 9. Where [`Interest::supply`] is not zero, read on in what is sent, at most so many bytes, without
+//! 9. Where an item is bytes for a connection ([`Machine::passes`]), write them at once, as many as it
+//!    takes, and say so by [`Drain::took`]; the rest is in [`Machine::outgoing`].
+//! 10. Where an [`Interest`] wants neither reading nor writing, and the connection can tell its peer's end
+//!    without being read, report [`Event::Eof`] or [`Event::Failed`] when that comes.
+//! 11. Where [`Interest::supply`] is not zero, read on in what is sent, at most so many bytes, without
 //!    waiting for it, and report [`Event::Supplied`]. It comes after reading and writing.
 //!
 //! # What the machine promises
@@ -91,6 +95,14 @@ pub trait Machine: Sized {
 
     /// Takes one step, parsing from the front of `input` and adding what it used to `used`
     fn step<'s>(&'s mut self, permit: Permit, input: &'s [u8], used: &mut usize) -> Step<'s, Self>;
+
+    /// Where an item goes that is bytes for a connection, and the bytes, in order
+    ///
+    /// `None` for what the consumer gets, which is everything that most machines deliver.
+    fn passes<'i>(item: &'i Self::Item<'_>) -> Option<(Self::Link, [&'i [u8]; 2])> {
+        let _ = item;
+        None
+    }
 
     /// So many bytes of the item that was delivered last went straight to where they belong
     ///

@@ -61,6 +61,7 @@
 
 mod chunked;
 mod error;
+mod forward;
 mod fields;
 mod head;
 mod incoming_request;
@@ -76,6 +77,7 @@ mod tail;
 mod tests;
 
 pub use chunked::MAX_CHUNK_LINE_BYTES;
+pub use forward::{AnswerFraming, forward_request, forward_response};
 pub use error::{Http1Error, Incomplete};
 pub use fields::Fields;
 pub use head::ResponseHead;

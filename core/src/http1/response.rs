@@ -166,6 +166,23 @@ impl ResponseDecoder {
         self.lines.as_deref().unwrap_or_default()
     }
 
+    pub(crate) fn keep_fields(self) -> Self { self.keep_lines() }
+
+    pub(crate) fn fields(&self) -> &super::Fields {
+        let mut fields = super::Fields::default();
+        for line in self.lines() { fields.push(&line.name, line.value.as_bytes()); }
+        Box::leak(Box::new(fields))
+    }
+
+    pub(crate) fn framing(&self) -> super::AnswerFraming {
+        match self.state {
+            State::Length { left } if self.request == Request::Head => super::AnswerFraming::NoBody,
+            State::Length { left } => super::AnswerFraming::Length(left),
+            State::Chunked(_) => super::AnswerFraming::Chunked,
+            _ => super::AnswerFraming::UntilClose,
+        }
+    }
+
     /// Bytes of a head or a trailer section that is not whole
     pub(crate) fn held(&self) -> usize {
         self.section.len()

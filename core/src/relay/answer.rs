@@ -20,7 +20,7 @@ pub enum Shape {
 }
 
 /// What the relay itself says
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// No connection to the provider could be opened; nothing was sent
     UpstreamUnreachable,

@@ -1,10 +1,12 @@
 //! What the exchange is told, asks for, and delivers.
 
+use std::sync::Arc;
+
 use http::StatusCode;
 
 use super::answer::{Code, Served};
-use super::route::RouteId;
-use crate::call::{AttemptId, CloseMode};
+use super::route::Routes;
+use crate::call::{AttemptId, CloseMode, Origin};
 use crate::http1::{Fields, IncomingRequest};
 use crate::outcome::Timeline;
 
@@ -20,7 +22,7 @@ pub enum Link {
 /// What the driver has to start; none is awaited
 #[derive(Debug)]
 pub enum Command {
-    /// Get a connection to the route's provider, and report `Connected`, `Reused` or `Failed`; or
+    /// Get a connection to the provider, and report `Connected`, `Reused` or `Failed`; or
     /// [`Fact::Refused`] where none may be opened now
     ///
     /// [`AttemptId::may_be_reused`] does not count here: `reuse` says whether one will do that an
@@ -28,16 +30,15 @@ pub enum Command {
     Connect {
         /// The connection's name
         id: AttemptId,
-        /// Whose provider
-        route: RouteId,
+        /// Where the provider is
+        origin: Origin,
         /// Whether one will do that an earlier exchange left
         reuse: bool,
     },
     /// Close a connection to a provider, open or still opening; nothing more is reported of it
     Close(AttemptId, CloseMode),
-    /// The request is for the relay itself: look at [`Exchange::request`](super::Exchange::request), and
-    /// report [`Fact::Served`]
-    Serve,
+    /// The request is for the relay itself: report [`Fact::Served`]
+    Serve(Box<IncomingRequest>),
     /// End our side of the app's connection behind what was written, and read on
     Finish,
 }
@@ -51,6 +52,8 @@ pub enum Fact {
     /// The relay is about to stop: this exchange goes on to its end and the connection is closed then;
     /// one that waits for a request is closed now
     Draining,
+    /// Other routes, in force for every request that begins from now on
+    Routes(Arc<Routes>),
     /// What is answered to the request that [`Command::Serve`] named
     Served(Box<Served>),
 }
@@ -110,7 +113,7 @@ pub enum Timer {
 }
 
 /// How an exchange ended
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The provider's answer has reached the app whole
     Passed,
@@ -135,8 +138,8 @@ pub struct Exchanged {
     pub request_id: String,
     /// How it ended
     pub ending: Ending,
-    /// Where it went; `None` for a request that no route took
-    pub route: Option<RouteId>,
+    /// The name of the route that it took; `None` where none did
+    pub route: Option<Arc<str>>,
     /// The status that the app got, where it got one
     pub status: Option<StatusCode>,
     /// How often the request was sent, in part at least

@@ -10,7 +10,7 @@ use super::body::Body;
 use super::event::{Command, Ending, Link, State};
 use super::route::{Destination, Routes};
 use super::{Bytes, Closing, Exchange, Found, Told};
-use crate::http1::{BodyLength, IncomingRequest, RequestDecoder, RequestLimits, RequestPart};
+use crate::http1::{IncomingRequest, RequestDecoder, RequestLimits, RequestPart};
 use crate::machine::Misuse;
 use crate::outcome::Reason;
 
@@ -222,7 +222,8 @@ impl Exchange {
         match found {
             Ok(Destination::Upstream(..)) => self.connect(true),
             Ok(Destination::Local) => {
-                self.commands.push(Command::Serve);
+                let request = self.current.request.clone().expect("its head was just read");
+                self.commands.push(Command::Serve(request));
                 self.enter(State::Serving);
             }
             Err(code) => self.refuse(code),

@@ -44,7 +44,7 @@ pub struct Retries {
 /// The values of the table of rule RLY
 impl Default for Limits {
     fn default() -> Self {
-        let seconds = |seconds| Bound::Limit(Duration::from_secs(seconds));
+        let seconds = |seconds| Bound::Limited(Duration::from_secs(seconds));
         Self {
             connect: seconds(10),
             first_byte: seconds(610),

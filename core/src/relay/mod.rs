@@ -11,6 +11,7 @@
 //! | `body.rs` | a request's body: on its way, and kept while it may be sent again |
 //! | `limits.rs` | [`Limits`]: how long each part may take, and what is sent again |
 //! | `route.rs` | [`Routes`]: which provider a path belongs to |
+//! | `admission.rs` | [`Admission`]: how many connections to providers may be open |
 //! | `answer.rs` | [`OwnAnswer`]: the relay's own errors |
 //!
 //! One machine serves one connection of an app, exchange after exchange:
@@ -30,6 +31,7 @@
 //! - The app's connection is watched for its end even when it is not read ([`Interest`] without `read`):
 //!   an app that leaves cancels its call at once.
 
+mod admission;
 mod answer;
 mod body;
 mod event;
@@ -43,6 +45,7 @@ mod tests;
 
 use std::sync::Arc;
 
+pub use self::admission::Admission;
 pub use self::answer::{Code, OwnAnswer, Served, Shape};
 pub use self::event::{Command, Ending, Exchanged, Fact, Item, Link, State, Tap, Timer};
 pub use self::limits::{Limits, Retries};
@@ -59,12 +62,12 @@ use crate::outcome::{Reason, Span, SpanKind, Timeline};
 use crate::time::{Bound, Instant};
 
 /// How long a connection may wait for a request: 75 s
-pub const KEEP_ALIVE: Bound = Bound::Limit(std::time::Duration::from_secs(75));
+pub const KEEP_ALIVE: Bound = Bound::Limited(std::time::Duration::from_secs(75));
 /// How long the head of a request may take: 30 s
-pub const REQUEST_HEAD: Bound = Bound::Limit(std::time::Duration::from_secs(30));
+pub const REQUEST_HEAD: Bound = Bound::Limited(std::time::Duration::from_secs(30));
 /// How long the app may go on sending behind an answer of the relay's own, so that it sees the answer
 /// before the connection ends: 10 s
-pub const LINGER: Bound = Bound::Limit(std::time::Duration::from_secs(10));
+pub const LINGER: Bound = Bound::Limited(std::time::Duration::from_secs(10));
 
 /// One connection of an app, and the exchanges that come over it
 ///
@@ -216,11 +219,6 @@ impl Exchange {
         &self.routes
     }
 
-    /// Puts other routes in force, from the next request on
-    pub fn reroute(&mut self, routes: Arc<Routes>) {
-        self.front.next_routes = Some(routes);
-    }
-
     /// Bytes held: on their way to either side, or kept to be sent again
     pub fn held(&self) -> usize {
         self.front.held() + self.current.body.held() + self.current.up.as_ref().map_or(0, |up| up.held())
@@ -314,7 +312,7 @@ impl Exchange {
         let exchanged = Exchanged {
             request_id: current.request_id.clone(),
             ending,
-            route: current.route,
+            route: current.route.map(|route| self.routes.get(route).name().clone()),
             status: current.status,
             sends: current.sends,
             request_bytes: current.body.payload(),
@@ -434,6 +432,13 @@ impl Exchange {
                 self.is_draining = true;
                 if self.current.state == State::Idle && self.current.began.is_none() {
                     self.enter(State::Over);
+                }
+            }
+            Event::Fact(Fact::Routes(routes)) => {
+                if self.current.request.is_none() {
+                    self.routes = routes;
+                } else {
+                    self.front.next_routes = Some(routes);
                 }
             }
             Event::Fact(Fact::Served(answer)) => self.served(*answer)?,
@@ -644,6 +649,13 @@ impl Machine for Exchange {
                 Step::Deliver(Item::Tap(Tap::RequestBody(self.front.surplus(range))))
             }
             Found::TapAnswer(range) => Step::Deliver(Item::Tap(Tap::AnswerBody(&input[range]))),
+        }
+    }
+
+    fn passes<'i>(item: &'i Item<'_>) -> Option<(Link, [&'i [u8]; 2])> {
+        match item {
+            Item::Pass { to, before, bytes } => Some((*to, [before, bytes])),
+            Item::Tap(_) | Item::Over(_) => None,
         }
     }
 

@@ -27,7 +27,7 @@ impl RouteId {
 #[derive(Clone)]
 pub struct Route {
     /// The first segment of its paths
-    name: String,
+    name: Arc<str>,
     origin: Origin,
     /// What comes before the rest of the path; empty, or a path without a slash at its end
     base: String,
@@ -42,7 +42,7 @@ pub struct Route {
 }
 
 /// A route that cannot be; the text names the fix
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RouteError {
     /// The name is no path segment
     #[error("the route name {0:?} is no path segment: use letters, digits, `-`, `_` and `.`")]
@@ -82,7 +82,7 @@ impl Route {
         }
         let base = target.path().trim_end_matches('/').to_owned();
         Ok(Self {
-            name: name.to_owned(),
+            name: name.into(),
             origin,
             base,
             shape,
@@ -93,7 +93,7 @@ impl Route {
     }
 
     /// The first segment of its paths
-    pub fn name(&self) -> &str {
+    pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
@@ -149,10 +149,10 @@ impl Routes {
     pub fn new(routes: Vec<Route>, local: &[&str]) -> Result<Self, RouteError> {
         for (at, route) in routes.iter().enumerate() {
             if routes[..at].iter().any(|earlier| earlier.name == route.name) {
-                return Err(RouteError::Twice(route.name.clone()));
+                return Err(RouteError::Twice(route.name.to_string()));
             }
-            if local.iter().any(|path| path.trim_start_matches('/') == route.name) {
-                return Err(RouteError::Reserved(route.name.clone()));
+            if local.iter().any(|path| path.trim_start_matches('/') == &*route.name) {
+                return Err(RouteError::Reserved(route.name.to_string()));
             }
         }
         let local = local.iter().map(|&path| path.to_owned()).collect();
@@ -172,7 +172,7 @@ impl Routes {
 
     /// A route by its name
     pub fn named(&self, name: &str) -> Option<RouteId> {
-        let at = self.routes.iter().position(|route| route.name == name)?;
+        let at = self.routes.iter().position(|route| &*route.name == name)?;
         Some(RouteId(at as u32))
     }
 
@@ -212,7 +212,7 @@ impl Routes {
 /// The names of the routes
 impl fmt::Debug for Routes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.routes.iter().map(Route::name)).finish()
+        f.debug_list().entries(self.routes.iter().map(|route| &route.name)).finish()
     }
 }
 

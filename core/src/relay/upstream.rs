@@ -6,7 +6,7 @@ use super::limits::is_overload;
 use super::{Exchange, Told};
 use crate::call::{AttemptId, CloseMode};
 use crate::http1::{
-    BodyLength, Http1Error, Limits as DecoderLimits, ResponseDecoder, ResponseHead, forward_request,
+    Http1Error, Limits as DecoderLimits, ResponseDecoder, ResponseHead, forward_request,
 };
 use crate::machine::{Ended, IoFailure, Misuse, Stage};
 use crate::outcome::{AttemptRecord, Reason, SpanKind};
@@ -49,8 +49,8 @@ impl Upstream {
 impl Exchange {
     /// Asks for a connection to the provider
     pub(super) fn connect(&mut self, reuse: bool) {
-        let Some(route) = self.current.route else { return };
-        let Some(request) = &self.current.request else { return };
+        let (Some(route), Some(request)) = (self.current.route, &self.current.request) else { return };
+        let origin = self.routes.get(route).origin().clone();
         let decoder = ResponseDecoder::new(&request.method, DecoderLimits::default()).keep_fields();
         self.last_id = self.last_id.next();
         let id = self.last_id;
@@ -68,7 +68,7 @@ impl Exchange {
             decoder,
             status: None,
         }));
-        self.commands.push(Command::Connect { id, route, reuse });
+        self.commands.push(Command::Connect { id, origin, reuse });
         self.enter(State::Connecting);
     }
 

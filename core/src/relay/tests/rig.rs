@@ -90,7 +90,7 @@ impl Rig {
                     self.commands.push(format!("{kept}{}", id.number()));
                 }
                 Step::Do(Command::Finish) => self.commands.push("finish".into()),
-                Step::Do(Command::Serve) => self.commands.push("serve".into()),
+                Step::Do(Command::Serve(_)) => self.commands.push("serve".into()),
                 Step::Deliver(Item::Pass { to, before, bytes }) => {
                     let all = [before, bytes].concat();
                     let took = match self.takes {
