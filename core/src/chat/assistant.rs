@@ -61,10 +61,7 @@ impl Deref for Call<'_> {
 }
 
 /// Reasoning that is signed, in order
-fn thoughts<'a>(
-    choice: &'a Choice,
-    signatures: &'a [&'a Signature],
-) -> impl Iterator<Item = Thought<'a>> {
+fn thoughts<'a>(choice: &'a Choice, signatures: &'a [&'a Signature]) -> impl Iterator<Item = Thought<'a>> {
     let mut from = 0;
     signatures.iter().filter_map(move |signature| {
         let text = match signature.signs {
@@ -160,8 +157,7 @@ fn openai_responses(choice: &Choice, signatures: &[&Signature], calls: &[Call<'_
     }
     let thoughts = thoughts(choice, signatures).map(|thought| {
         let summary = thought.text.into_iter().filter(|text| !text.is_empty());
-        let summary: Vec<Value> =
-            summary.map(|text| json!({"type": "summary_text", "text": text})).collect();
+        let summary: Vec<Value> = summary.map(|text| json!({"type": "summary_text", "text": text})).collect();
         json!({"type": "reasoning", "summary": summary, "encrypted_content": thought.token})
     });
     thoughts.chain(said).chain(calls).collect()
@@ -203,8 +199,8 @@ fn gemini(choice: &Choice, calls: &[Call<'_>]) -> Vec<Value> {
 
 fn gemini_interactions(choice: &Choice, signatures: &[&Signature], calls: &[Call<'_>]) -> Vec<Value> {
     let part = |text: &str| json!({"type": "text", "text": text});
-    let said = (!choice.text.is_empty())
-        .then(|| json!({"type": "model_output", "content": [part(&choice.text)]}));
+    let said =
+        (!choice.text.is_empty()).then(|| json!({"type": "model_output", "content": [part(&choice.text)]}));
     let calls = calls.iter().map(|call| {
         let mut step = json!({
             "type": "function_call", "id": call.id, "name": call.name, "arguments": object(call),

@@ -10,8 +10,8 @@ use crate::config::RequestConfig;
 use crate::dialect::Dialect;
 use crate::machine::{Event, Machine, Step};
 use crate::outcome::{
-    Billing, CallError, Choice, Completion, Ending, ErrorKind, Outcome, ReasoningMember, Signature, Signed, Timeline,
-    ToolCall, ToolKind, Turn, Usage,
+    Billing, CallError, Choice, Completion, Ending, ErrorKind, Outcome, ReasoningMember, Signature, Signed,
+    Timeline, ToolCall, ToolKind, Turn, Usage,
 };
 use crate::time::Instant;
 use crate::verb::{Service, openai};

@@ -2,7 +2,7 @@
 
 use super::testing::{play, play_unary};
 use super::{Dialect, Progress};
-use crate::outcome::{Choice, ToolCall, ToolKind, Turn, Usage};
+use crate::outcome::{Choice, ReasoningMember, ToolCall, ToolKind, Turn, Usage};
 
 /// A stream, and the body that says the same at once
 struct Pair {
@@ -207,7 +207,8 @@ impl Pair {
             choices: vec![choice],
             usage: Some(Usage { input_tokens, output_tokens, total_tokens, raw: raw.to_owned() }),
             signatures: Vec::new(),
-            reasoning_member: None,
+            reasoning_member: (self.dialect == Dialect::OpenAiChat)
+                .then_some(ReasoningMember::ReasoningContent),
         }
     }
 }

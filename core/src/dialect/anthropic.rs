@@ -162,7 +162,9 @@ impl Anthropic {
                     findings.push(Finding::Unknown);
                 }
             }
-            Some("signature_delta") => findings.push_signature(data, 0, SignedPart::Reasoning, delta.signature),
+            Some("signature_delta") => {
+                findings.push_signature(data, 0, SignedPart::Reasoning, delta.signature)
+            }
             _ => findings.push(Finding::Unknown),
         }
         Ok(())

@@ -429,7 +429,9 @@ impl Finding {
             Self::ReasoningMember(member) => turn.reasoning_member = Some(*member),
             Self::Signature { choice, part, token } => {
                 let signs = match *part {
-                    SignedPart::Reasoning => Signed::Reasoning { end: turn.choice_mut(*choice).reasoning.len() },
+                    SignedPart::Reasoning => {
+                        Signed::Reasoning { end: turn.choice_mut(*choice).reasoning.len() }
+                    }
                     SignedPart::Hidden => Signed::Hidden,
                     SignedPart::ToolCall(index) => Signed::ToolCall { index },
                 };

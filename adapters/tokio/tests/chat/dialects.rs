@@ -97,10 +97,7 @@ async fn gemini_interactions() {
     let created = event("interaction.created", json!({"interaction": {"id": "i", "status": "in_progress"}}));
     let completed = |status: &str| {
         let usage = json!({"total_input_tokens": 10, "total_output_tokens": 3, "total_tokens": 13});
-        event(
-            "interaction.completed",
-            json!({"interaction": {"id": "i", "status": status, "usage": usage}}),
-        )
+        event("interaction.completed", json!({"interaction": {"id": "i", "status": status, "usage": usage}}))
     };
     let call = json!({"type": "function_call", "id": "t1", "name": "echo", "arguments": {"x": 1}});
     let sign = json!({"type": "thought_signature", "signature": "signed"});

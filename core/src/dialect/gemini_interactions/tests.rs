@@ -112,8 +112,7 @@ fn thoughts_and_calls_are_signed_once() {
     let thought = r#"{"type":"thought","signature":"s1"}"#;
     let call = r#"{"type":"function_call","id":"a","name":"f","arguments":{},"signature":"s2"}"#;
     let steps = format!("[{thought},{call}]");
-    let interaction =
-        format!(r#"{{"id":"i1","model":"m","status":"requires_action","steps":{steps}}}"#);
+    let interaction = format!(r#"{{"id":"i1","model":"m","status":"requires_action","steps":{steps}}}"#);
     let end = format!(r#"{{"interaction":{interaction},"event_type":"interaction.completed"}}"#);
     let sign = delta(0, r#"{"type":"thought_signature","signature":"s1"}"#);
     let opened = [start(0, r#"{"type":"thought"}"#), start(0, thought), start(1, call), stop(0), stop(1)];

@@ -331,7 +331,8 @@ fn encrypted_reasoning_is_kept_once_where_it_stood() {
         let (choice, signs, token) = (0, Signed::Reasoning { end: 2 }, token.to_owned());
         Signature { choice, signs, token }
     };
-    for played in [play(RESPONSES, &events), play(RESPONSES, &events[4..]), play_unary(RESPONSES, &response)] {
+    for played in [play(RESPONSES, &events), play(RESPONSES, &events[4..]), play_unary(RESPONSES, &response)]
+    {
         assert_eq!(played.turn.signatures, [signed("gAA="), signed("gBB=")]);
         assert_eq!((&*played.turn.choices[0].reasoning, played.unknown), ("Hm", 0));
     }
