@@ -1,11 +1,62 @@
 //! The chunked transfer coding (RFC 9112 7.1), without its trailer section.
 
-use std::ops::Range;
+use std::io::Write as _;
+use std::num::NonZeroUsize;
+use std::ops::{Deref, Range};
 
 use super::Http1Error;
 
 /// The longest line with a chunk size and its extensions, in bytes: 4 KiB
 pub const MAX_CHUNK_LINE_BYTES: u16 = 4 * 1024;
+
+/// What follows the data of a chunk that is sent
+pub const CHUNK_END: &[u8] = b"\r\n";
+
+/// The end of a chunked body that is sent: the last chunk, and no trailers
+pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+
+/// The line before the data of a chunk that is sent
+///
+/// ```
+/// use steadfast::http1::{CHUNK_END, ChunkHead, LAST_CHUNK};
+///
+/// let data = b"a piece of a body";
+/// let mut out = Vec::new();
+/// if let Some(length) = data.len().try_into().ok() {
+///     for part in [&ChunkHead::new(length), &data[..], CHUNK_END] {
+///         out.extend_from_slice(part);
+///     }
+/// }
+/// out.extend_from_slice(LAST_CHUNK);
+/// assert_eq!(out, b"11\r\na piece of a body\r\n0\r\n\r\n");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkHead {
+    bytes: [u8; MAX_CHUNK_HEAD_BYTES],
+    length: usize,
+}
+
+/// The digits of the largest size, and CRLF
+const MAX_CHUNK_HEAD_BYTES: usize = 18;
+
+impl ChunkHead {
+    /// The line before so many bytes of data; before none it would end the body
+    pub fn new(length: NonZeroUsize) -> Self {
+        let mut bytes = [0; MAX_CHUNK_HEAD_BYTES];
+        let mut room = &mut bytes[..];
+        write!(room, "{length:x}\r\n").expect("sixteen digits fit");
+        let left = room.len();
+        Self { bytes, length: MAX_CHUNK_HEAD_BYTES - left }
+    }
+}
+
+impl Deref for ChunkHead {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
 
 /// The most digits of a chunk size in a request: those of the largest size there is
 const MAX_REQUEST_DIGITS: u16 = 16;

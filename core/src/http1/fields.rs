@@ -69,12 +69,6 @@ impl Fields {
         self.bytes.extend_from_slice(value);
         self.ends.push(Ends { name, value: self.bytes.len() });
     }
-
-    /// Takes out all fields
-    pub(super) fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
-    }
 }
 
 impl fmt::Debug for Fields {
@@ -112,9 +106,8 @@ mod tests {
 
     #[test]
     fn no_fields() {
-        let mut some = fields(&[("a", b"b")]);
-        some.clear();
-        assert_eq!(some, Fields::default());
-        assert!(some.is_empty() && some.iter().next().is_none() && some.held() == 0);
+        let none = fields(&[]);
+        assert_eq!(none, Fields::default());
+        assert!(none.is_empty() && none.iter().next().is_none() && none.get("a").is_none());
     }
 }

@@ -16,6 +16,7 @@
 //! | `request_fault.rs` | [`RequestFault`]: why a request is refused, and by which status |
 //! | `lines.rs` | lines of a request that arrive in pieces |
 //! | `fields.rs` | [`Fields`]: header fields as they came |
+//! | `forward.rs` | [`ForwardedRequest`], [`ForwardedResponse`]: heads passed on |
 //! | `error.rs` | [`Http1Error`]: what a peer can break |
 //!
 //! # Responses
@@ -61,8 +62,8 @@
 
 mod chunked;
 mod error;
-mod forward;
 mod fields;
+mod forward;
 mod head;
 mod incoming_request;
 mod keep_alive;
@@ -76,10 +77,10 @@ mod tail;
 #[cfg(test)]
 mod tests;
 
-pub use chunked::MAX_CHUNK_LINE_BYTES;
-pub use forward::{AnswerFraming, forward_request, forward_response};
+pub use chunked::{CHUNK_END, ChunkHead, LAST_CHUNK, MAX_CHUNK_LINE_BYTES};
 pub use error::{Http1Error, Incomplete};
 pub use fields::Fields;
+pub use forward::{ForwardError, ForwardedBody, ForwardedRequest, ForwardedResponse};
 pub use head::ResponseHead;
 pub use incoming_request::{BodyLength, IncomingRequest};
 pub use keep_alive::keep_alive_timeout;
@@ -88,5 +89,5 @@ pub use request::{RequestError, RequestHead};
 pub use request_decoder::{MAX_EMPTY_LINES, RequestDecoder, RequestLimits, RequestPart};
 pub use request_fault::RequestFault;
 pub use response::{End, Limits, MAX_INTERIM_RESPONSES, Part, ResponseDecoder};
-pub use section::{FieldLine, MAX_FIELDS, MAX_TRAILER_BYTES};
+pub use section::{MAX_FIELDS, MAX_TRAILER_BYTES};
 pub use tail::{MAX_TAIL_BYTES, Tail, TailState};

@@ -30,7 +30,7 @@ impl Body {
             is_kept: true,
             max_kept,
             payload: 0,
-            has_ended: length == BodyLength::None,
+            has_ended: matches!(length, BodyLength::None | BodyLength::Length(0)),
         }
     }
 

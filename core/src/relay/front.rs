@@ -10,7 +10,7 @@ use super::body::Body;
 use super::event::{Command, Ending, Link, State};
 use super::route::{Destination, Routes};
 use super::{Bytes, Closing, Exchange, Found, Told};
-use crate::http1::{IncomingRequest, RequestDecoder, RequestLimits, RequestPart};
+use crate::http1::{BodyLength, IncomingRequest, RequestDecoder, RequestLimits, RequestPart};
 use crate::machine::Misuse;
 use crate::outcome::Reason;
 
@@ -147,13 +147,17 @@ impl Exchange {
             *used = input.len();
             return Found::Dry;
         }
-        if rest.is_empty() {
+        if rest.is_empty() && self.current.body.has_ended() {
             return Found::Dry;
         }
         let at = *used;
         let (parsed, body) = self.parse_request(rest);
         *used += parsed;
-        let Some(range) = body else { return Found::Again };
+        let Some(range) = body else {
+            // The end of a body may be known without another byte.
+            let may_go_on = parsed > 0 || self.current.body.has_ended();
+            return if may_go_on { Found::Again } else { Found::Dry };
+        };
         let range = at + range.start..at + range.end;
         let is_head_out = self.current.up.as_ref().is_some_and(|up| up.is_open && up.head().is_empty());
         if is_head_out && self.current.body.may_pass() && !self.has_taps {
@@ -173,6 +177,10 @@ impl Exchange {
         }
         match self.front.decoder.next(bytes) {
             Ok((parsed, Some(RequestPart::Head(request)))) => {
+                if matches!(request.body, BodyLength::None | BodyLength::Length(0)) {
+                    let end = self.front.decoder.next(&[]);
+                    debug_assert_eq!(end, Ok((0, Some(RequestPart::End))));
+                }
                 self.requested(request);
                 (parsed, None)
             }
