@@ -8,6 +8,7 @@ use http::{HeaderMap, Method, StatusCode};
 use super::chunked::{Chunked, Found};
 use super::head::Framing;
 use super::section::{MAX_TRAILER_BYTES, Names, Refused, Section, to_map, with_room};
+use super::forward::ForwardedBody;
 use super::{Fields, Http1Error, Incomplete, ResponseHead};
 
 /// The most interim (1xx) responses before the final one
@@ -165,6 +166,18 @@ impl ResponseDecoder {
     /// A [`HeaderMap`] groups them by name. None without [`ResponseDecoder::keep_fields`].
     pub fn take_fields(&mut self) -> Fields {
         self.fields.as_deref_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// How the end of the body is found, once the head is whole
+    pub(crate) fn body_of(&self, status: StatusCode) -> ForwardedBody {
+        let has_none = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        match self.state {
+            State::Length { .. } if has_none || self.request == Request::Head => ForwardedBody::None,
+            State::Length { left } => ForwardedBody::Length(left),
+            State::Chunked(_) => ForwardedBody::Chunked,
+            State::UntilEof => ForwardedBody::UntilClose,
+            State::Head | State::Trailers | State::Ended | State::Failed(_) => ForwardedBody::None,
+        }
     }
 
     /// Bytes of a head or a trailer section that is not whole

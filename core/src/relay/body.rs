@@ -71,12 +71,17 @@ impl Body {
 
     /// A piece came that goes straight on
     pub(super) fn passed(&mut self, bytes: usize) {
+        self.came(bytes);
+    }
+
+    fn came(&mut self, bytes: usize) {
         self.payload += bytes as u64;
+        self.has_ended |= self.length == BodyLength::Length(self.payload);
     }
 
     /// A piece came
     pub(super) fn push(&mut self, piece: &[u8]) {
-        self.payload += piece.len() as u64;
+        self.came(piece.len());
         if self.is_kept && self.payload > self.max_kept as u64 {
             self.forget();
         }

@@ -138,6 +138,8 @@ pub struct Exchanged {
     pub request_id: String,
     /// How it ended
     pub ending: Ending,
+    /// The label of the key that the app showed, where the relay asks for one
+    pub app: Option<Arc<str>>,
     /// The name of the route that it took; `None` where none did
     pub route: Option<Arc<str>>,
     /// The status that the app got, where it got one

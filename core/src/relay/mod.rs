@@ -47,9 +47,10 @@ use std::sync::Arc;
 
 pub use self::admission::Admission;
 pub use self::answer::{Code, OwnAnswer, Served, Shape};
+pub use self::front::MAX_LINGER_BYTES;
 pub use self::event::{Command, Ending, Exchanged, Fact, Item, Link, State, Tap, Timer};
 pub use self::limits::{Limits, Retries};
-pub use self::route::{Gate, Route, RouteError, RouteId, Routes};
+pub use self::route::{AppKey, Gate, Route, RouteError, RouteId, Routes};
 
 use self::body::Body;
 use self::front::Front;
@@ -103,6 +104,8 @@ struct Current {
     began: Option<Instant>,
     request_id: String,
     request: Option<Box<IncomingRequest>>,
+    /// The key that the app showed, where the relay asks for one
+    key: Option<AppKey>,
     route: Option<RouteId>,
     shape: Shape,
     limits: Limits,
@@ -312,6 +315,7 @@ impl Exchange {
         let exchanged = Exchanged {
             request_id: current.request_id.clone(),
             ending,
+            app: current.key.as_ref().map(|key| key.label.clone()),
             route: current.route.map(|route| self.routes.get(route).name().clone()),
             status: current.status,
             sends: current.sends,
@@ -489,7 +493,8 @@ impl Exchange {
             }
             return Found::Again;
         }
-        if self.front.has_surplus() && self.current.state == State::Idle {
+        let reads_on = self.current.state == State::Idle || !self.current.body.has_ended();
+        if self.front.has_surplus() && reads_on && self.current.state != State::Lingering {
             return self.read_surplus();
         }
         match self.input_of {
@@ -542,6 +547,7 @@ impl Current {
             began: None,
             request_id: format!("req_{seed:016x}"),
             request: None,
+            key: None,
             route: None,
             shape: Shape::default(),
             limits: Limits::default(),

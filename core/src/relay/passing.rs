@@ -7,7 +7,7 @@ use http::{StatusCode, Version};
 use super::event::{Ending, Link, State};
 use super::{Exchange, Found};
 use crate::call::CloseMode;
-use crate::http1::{AnswerFraming, Fields, Part, ResponseHead, forward_response};
+use crate::http1::{Fields, ForwardedBody, ForwardedResponse, Part, ResponseHead};
 use crate::outcome::Reason;
 
 /// How the answer's body goes to the app
@@ -25,6 +25,7 @@ enum Mode {
 pub(super) struct Passing {
     mode: Mode,
     status: StatusCode,
+    fields: Fields,
     /// Where in the input the bytes begin that are passed as they came
     from: Option<usize>,
     /// Up to where the input is parsed
@@ -43,30 +44,34 @@ impl Exchange {
     /// Begins to pass an answer on
     pub(super) fn pass_on(&mut self, head: ResponseHead) {
         let keeps_alive = self.front.keeps_alive && !self.is_draining;
-        let Some(up) = &self.current.up else { return };
+        let Some(up) = &mut self.current.up else { return };
         let version = self.current.request.as_ref().map_or(Version::HTTP_11, |request| request.version);
         let is_old = version == Version::HTTP_10;
-        let (mode, framing) = match up.decoder.framing() {
-            AnswerFraming::Chunked if is_old => (Mode::Payload, AnswerFraming::UntilClose),
-            AnswerFraming::UntilClose if is_old => (Mode::Payload, AnswerFraming::UntilClose),
-            AnswerFraming::UntilClose => (Mode::Chunks, AnswerFraming::Chunked),
-            framing @ (AnswerFraming::Chunked | AnswerFraming::Length(_) | AnswerFraming::NoBody) => {
-                (Mode::Verbatim, framing)
+        let (mode, body) = match up.decoder.body_of(head.status) {
+            ForwardedBody::Chunked | ForwardedBody::UntilClose if is_old => {
+                (Mode::Payload, ForwardedBody::UntilClose)
+            }
+            ForwardedBody::UntilClose => (Mode::Chunks, ForwardedBody::Chunked),
+            body @ (ForwardedBody::Chunked | ForwardedBody::Length(_) | ForwardedBody::None) => {
+                (Mode::Verbatim, body)
             }
         };
-        let is_until_close = framing == AnswerFraming::UntilClose;
+        let is_until_close = body == ForwardedBody::UntilClose;
         self.front.keeps_alive = keeps_alive && !is_until_close;
-        forward_response(
+        let fields = up.decoder.take_fields();
+        let forwarded = ForwardedResponse {
             version,
-            head.status,
-            &head.reason,
-            up.decoder.fields(),
-            framing,
-            self.front.keeps_alive,
-            self.front.window_mut(),
-        );
+            status: head.status,
+            reason: &head.reason,
+            fields: &fields,
+            body,
+            keep_alive: self.front.keeps_alive,
+        };
+        if forwarded.encode(self.front.window_mut()).is_err() {
+            return self.broke(Reason::Protocol);
+        }
         self.current.status = Some(head.status);
-        self.current.passing = Some(Passing { mode, status: head.status, from: None, until: 0, is_until_close });
+        self.current.passing = Some(Passing { mode, status: head.status, fields, from: None, until: 0, is_until_close });
         self.current.last_part = self.now;
         self.enter(State::Answering);
     }
@@ -74,7 +79,7 @@ impl Exchange {
     /// Status and fields of the answer that is being passed on
     pub(super) fn answer_head(&self) -> Option<(StatusCode, &Fields)> {
         let passing = self.current.passing.as_ref()?;
-        Some((passing.status, self.current.up.as_ref()?.decoder.fields()))
+        Some((passing.status, &passing.fields))
     }
 
     /// Parses what the provider sent

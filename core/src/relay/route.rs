@@ -117,11 +117,17 @@ impl fmt::Debug for Route {
 
 /// Decides whether an app may use the relay, by the fields of its request
 pub trait Gate: Send + Sync {
-    /// The label of the key that the app showed, or `None` where it is none that is known
-    fn admit(&self, fields: &Fields) -> Option<Arc<str>>;
+    /// Whose key the app showed, or `None` where it is none that is known
+    fn admit(&self, fields: &Fields) -> Option<AppKey>;
+}
 
-    /// Whether this field carries the relay's own key, and so is not passed on
-    fn is_own(&self, name: &str, value: &[u8]) -> bool;
+/// A key of the relay's own that an app showed
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppKey {
+    /// What the key is called; no secret
+    pub label: Arc<str>,
+    /// The name of the field that it came in, which is not passed on
+    pub field: &'static str,
 }
 
 /// All routes, and the paths that the relay serves itself

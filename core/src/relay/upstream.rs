@@ -6,7 +6,7 @@ use super::limits::is_overload;
 use super::{Exchange, Told};
 use crate::call::{AttemptId, CloseMode};
 use crate::http1::{
-    Http1Error, Limits as DecoderLimits, ResponseDecoder, ResponseHead, forward_request,
+    ForwardedRequest, Http1Error, Limits as DecoderLimits, ResponseDecoder, ResponseHead,
 };
 use crate::machine::{Ended, IoFailure, Misuse, Stage};
 use crate::outcome::{AttemptRecord, Reason, SpanKind};
@@ -85,19 +85,23 @@ impl Exchange {
         up.is_open = true;
         up.is_reused = is_reused;
         let route = routes.get(route);
-        let own_key = |name: &str, value: &[u8]| {
-            routes.gate().is_some_and(|gate| gate.is_own(name, value))
-                || route.key.as_ref().is_some_and(|_| is_credential(name))
+        let mut dropped: Vec<&str> = current.key.iter().map(|key| key.field).collect();
+        if route.key.is_some() {
+            dropped.extend(CREDENTIALS);
+        }
+        let forwarded = ForwardedRequest {
+            method: &request.method,
+            target: &current.target,
+            host: &route.origin().authority(),
+            fields: &request.fields,
+            replaced: route.key.as_slice(),
+            dropped: &dropped,
+            body: request.body,
         };
-        let injected = route.key.as_ref().map(|(name, value)| (name.as_str(), value.as_bytes()));
-        forward_request(
-            request,
-            &current.target,
-            &route.origin().authority(),
-            own_key,
-            injected.as_slice(),
-            &mut up.head,
-        );
+        if forwarded.encode(&mut up.head).is_err() {
+            self.refuse(Code::BadPath);
+            return Ok(());
+        }
         if request.expects_continue && current.body.payload() == 0 && !current.body.has_ended() {
             front.push(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
@@ -182,7 +186,7 @@ impl Exchange {
     }
 
     /// The exchange with the provider broke off
-    fn broke(&mut self, reason: Reason) {
+    pub(super) fn broke(&mut self, reason: Reason) {
         self.attempt_ended(reason);
         if self.current.passing.is_none() {
             self.refuse(Code::UpstreamFailed);
@@ -205,7 +209,7 @@ impl Exchange {
             self.span(SpanKind::Request, self.current.since, Reason::Done);
             self.current.body.forget();
             self.pass_on(head);
-            if self.has_taps {
+            if self.has_taps && self.current.passing.is_some() {
                 self.told.push(Told::Answer);
             }
             return;
@@ -268,9 +272,5 @@ impl Exchange {
     }
 }
 
-/// Whether a field carries the app's key, of any dialect, which gives way to the route's own
-fn is_credential(name: &str) -> bool {
-    ["authorization", "x-api-key", "api-key", "x-goog-api-key"]
-        .iter()
-        .any(|known| name.eq_ignore_ascii_case(known))
-}
+/// The fields that carry a key, in whatever dialect: the app's own gives way to the route's
+const CREDENTIALS: [&str; 4] = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];

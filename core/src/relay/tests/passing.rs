@@ -3,8 +3,8 @@
 use super::rig::{Rig, Takes, post, routes};
 use crate::relay::{Closing, Code, Ending, State, Timer};
 
-const EVENTS: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\
-    X-Request-ID: up-1\r\n\r\n";
+const EVENTS: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nX-Request-ID: up-1\r\n\
+    Transfer-Encoding: chunked\r\n\r\n";
 
 #[test]
 fn a_call_goes_through_and_the_next_one_follows_on_the_same_connection() {
