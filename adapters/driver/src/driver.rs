@@ -281,49 +281,69 @@ fn run<I, M: Machine, R: Runtime<M>>(
     take: &mut impl FnMut(M::Item<'_>) -> I,
 ) -> Stop<I, M> {
     loop {
-        match drain.next() {
-            Step::Do(command) => match runtime.act(command) {
-                Action::Open(link, opening) => links.push((link, Link::Opening(opening))),
-                Action::Close(link) => {
-                    if let Some(mut connection) = take_open(links, link) {
-                        connection.close(cx);
-                    }
-                }
-                Action::Release(link, release) => {
-                    if let Some(connection) = take_open(links, link) {
-                        release(connection.exchanged());
-                    }
-                }
-                Action::Finish(link) => {
-                    if let Some((_, Link::Open(connection))) =
-                        links.iter_mut().find(|(name, _)| *name == link)
-                    {
-                        // One that is broken is told so when it is read.
-                        _ = connection.finish(cx);
-                    }
-                }
-                Action::Tell(fact) => *answer = Answer::Now(fact),
-                Action::Later(later) => *answer = Answer::Later(later),
-                Action::Nothing => {}
-            },
-            Step::Deliver(item) => {
-                let Some((link, parts)) = M::passes(&item) else {
-                    return Stop::Output(Output::Item(take(item)));
-                };
-                let took = match links.iter_mut().find(|(name, _)| *name == link) {
-                    // What failed fails again when the rest is written, and is told then.
-                    Some((_, Link::Open(connection))) => match connection.poll_write(cx, parts) {
-                        Poll::Ready(Ok(took)) => took,
-                        Poll::Ready(Err(_)) | Poll::Pending => 0,
-                    },
-                    Some((_, Link::Opening(_))) | None => 0,
-                };
-                drop(item);
-                drain.took(took);
+        let took = match drain.next() {
+            Step::Do(command) => {
+                follow(runtime.act(command), links, answer, cx);
+                continue;
             }
+            Step::Deliver(item) => match M::passes(&item) {
+                None => return Stop::Output(Output::Item(take(item))),
+                Some((link, parts)) => pass(links, link, parts, cx),
+            },
             Step::Wait(wait) => return Stop::Wait(wait),
             Step::Done(done) => return Stop::Output(Output::Done(done)),
+        };
+        drain.took(took);
+    }
+}
+
+/// Does what a command means
+fn follow<M: Machine, S: Socket>(
+    action: Action<M, S>,
+    links: &mut Vec<(M::Link, Link<S>)>,
+    answer: &mut Answer<M>,
+    cx: &mut Context<'_>,
+) {
+    match action {
+        Action::Open(link, opening) => links.push((link, Link::Opening(opening))),
+        Action::Close(link) => {
+            if let Some(mut connection) = take_open(links, link) {
+                connection.close(cx);
+            }
         }
+        Action::Release(link, release) => {
+            if let Some(connection) = take_open(links, link) {
+                release(connection.exchanged());
+            }
+        }
+        Action::Finish(link) => {
+            let open = links.iter_mut().find(|(name, _)| *name == link);
+            if let Some((_, Link::Open(connection))) = open {
+                // One that is broken is told so when it is read.
+                _ = connection.finish(cx);
+            }
+        }
+        Action::Tell(fact) => *answer = Answer::Now(fact),
+        Action::Later(later) => *answer = Answer::Later(later),
+        Action::Nothing => {}
+    }
+}
+
+/// Writes what was delivered for a connection, as much as it takes at once
+///
+/// What failed fails again when the rest is written, and is told then.
+fn pass<L: Eq, S: Socket>(
+    links: &mut [(L, Link<S>)],
+    link: L,
+    parts: [&[u8]; 2],
+    cx: &mut Context<'_>,
+) -> usize {
+    match links.iter_mut().find(|(name, _)| *name == link) {
+        Some((_, Link::Open(connection))) => match connection.poll_write(cx, parts) {
+            Poll::Ready(Ok(took)) => took,
+            Poll::Ready(Err(_)) | Poll::Pending => 0,
+        },
+        Some((_, Link::Opening(_))) | None => 0,
     }
 }
 

@@ -26,12 +26,10 @@ pub(crate) async fn serve(stream: TcpStream, relay: Relay) {
     let mut force = relay.0.force.subscribe();
     let in_force = force.borrow_and_update().clone();
     let exchange = Exchange::new(in_force.routes, has_taps, seed, time.now());
+    let exchange = if in_force.is_draining { exchange.draining() } else { exchange };
     let runtime = Exchanges { relay: relay.clone(), time };
     let app = Connection::plain(Side::App(AppSocket::new(stream)));
     let mut driver = Driver::new(exchange, runtime).with_open(Link::App, app);
-    if in_force.is_draining {
-        driver.tell_fact(Fact::Draining);
-    }
     let mut seen = None;
     let closing = loop {
         let output = poll_fn(|cx| driver.poll(cx, |item: Item<'_>| observe(item, &relay, &mut seen)));
@@ -81,7 +79,7 @@ struct Exchanges {
 /// A socket on either side
 enum Side {
     App(AppSocket),
-    Up(Leased<Tokio>, Admitted),
+    Up { leased: Leased<Tokio>, _admitted: Admitted },
 }
 
 impl Runtime<Exchange> for Exchanges {
@@ -129,7 +127,7 @@ impl Runtime<Exchange> for Exchanges {
 impl Exchanges {
     fn open(&self, origin: &Origin, reuse: bool, admitted: Admitted) -> Opening<Side> {
         let opening = self.relay.0.client.opening(origin, reuse);
-        Box::pin(async move { Ok(opening.await?.map_socket(|socket| Side::Up(socket, admitted))) })
+        Box::pin(async move { Ok(opening.await?.map_socket(|leased| Side::Up { leased, _admitted: admitted })) })
     }
 }
 
@@ -137,7 +135,7 @@ impl Side {
     /// The provider's
     fn into_leased(self) -> Leased<Tokio> {
         match self {
-            Self::Up(leased, _) => leased,
+            Self::Up { leased, .. } => leased,
             Self::App(_) => unreachable!("only a provider's connection is left to a later exchange"),
         }
     }
@@ -147,42 +145,42 @@ impl Socket for Side {
     fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         match self {
             Self::App(app) => app.poll_read(cx, buffer),
-            Self::Up(up, _) => up.poll_read(cx, buffer),
+            Self::Up { leased, .. } => leased.poll_read(cx, buffer),
         }
     }
 
     fn read_now(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::App(app) => app.read_now(buffer),
-            Self::Up(up, _) => up.read_now(buffer),
+            Self::Up { leased, .. } => leased.read_now(buffer),
         }
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         match self {
             Self::App(app) => app.poll_write(cx, parts),
-            Self::Up(up, _) => up.poll_write(cx, parts),
+            Self::Up { leased, .. } => leased.poll_write(cx, parts),
         }
     }
 
     fn poll_hang_up(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::App(app) => app.poll_hang_up(cx),
-            Self::Up(up, _) => up.poll_hang_up(cx),
+            Self::Up { leased, .. } => leased.poll_hang_up(cx),
         }
     }
 
     fn finish(&mut self) -> io::Result<()> {
         match self {
             Self::App(app) => app.finish(),
-            Self::Up(up, _) => up.finish(),
+            Self::Up { leased, .. } => leased.finish(),
         }
     }
 
     fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::App(app) => app.poll_flush(cx),
-            Self::Up(up, _) => up.poll_flush(cx),
+            Self::Up { leased, .. } => leased.poll_flush(cx),
         }
     }
 }

@@ -197,6 +197,13 @@ impl Exchange {
         }
     }
 
+    /// The same, accepted while the relay is about to stop: its first request is answered, and then it is
+    /// closed
+    pub fn draining(mut self) -> Self {
+        self.is_draining = true;
+        self
+    }
+
     /// Where the exchange is
     pub fn state(&self) -> State {
         self.current.state
