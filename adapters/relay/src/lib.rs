@@ -20,5 +20,6 @@ pub use server::{Server, ServerError};
 pub use shared::{Observer, Pages, Relay, Seen};
 /// The pure part
 pub use steadfast::relay::{
-    Code, Ending, Exchanged, Gate, Limits, Retries, Route, RouteError, RouteId, Routes, Served, Shape, Tap, Timer,
+    Code, Ending, Exchanged, Gate, Limits, Retries, Route, RouteError, RouteId, Routes, Served, Shape, Tap,
+    Timer,
 };

@@ -6,9 +6,9 @@ use std::ops::Range;
 use http::{HeaderMap, Method, StatusCode};
 
 use super::chunked::{Chunked, Found};
+use super::forward::ForwardedBody;
 use super::head::Framing;
 use super::section::{MAX_TRAILER_BYTES, Names, Refused, Section, to_map, with_room};
-use super::forward::ForwardedBody;
 use super::{Fields, Http1Error, Incomplete, ResponseHead};
 
 /// The most interim (1xx) responses before the final one

@@ -240,7 +240,9 @@ impl Exchange {
     /// An answer of the relay's own to its own paths
     pub(super) fn served(&mut self, answer: Served) -> Result<(), Misuse> {
         if self.current.state != State::Serving {
-            return Err(Misuse::OutOfOrder("nothing was to be served: feed Fact::Served once for each Serve"));
+            return Err(Misuse::OutOfOrder(
+                "nothing was to be served: feed Fact::Served once for each Serve",
+            ));
         }
         let keeps_alive = self.keeps_app();
         let to_head = self.is_to_head();

@@ -39,16 +39,16 @@ mod front;
 mod limits;
 mod passing;
 mod route;
-mod upstream;
 #[cfg(test)]
 mod tests;
+mod upstream;
 
 use std::sync::Arc;
 
 pub use self::admission::Admission;
 pub use self::answer::{Code, OwnAnswer, Served, Shape};
-pub use self::front::MAX_LINGER_BYTES;
 pub use self::event::{Command, Ending, Exchanged, Fact, Item, Link, State, Tap, Timer};
+pub use self::front::MAX_LINGER_BYTES;
 pub use self::limits::{Limits, Retries};
 pub use self::route::{AppKey, Gate, Route, RouteError, RouteId, Routes};
 
@@ -282,7 +282,9 @@ impl Exchange {
             return;
         }
         match timer {
-            Timer::Total | Timer::FirstByte if self.current.passing.is_none() && self.current.status.is_none() => {
+            Timer::Total | Timer::FirstByte
+                if self.current.passing.is_none() && self.current.status.is_none() =>
+            {
                 self.attempt_ended(Reason::Bound(bound_name(timer)));
                 self.refuse(Code::UpstreamTimeout);
             }
@@ -381,7 +383,9 @@ impl Exchange {
             Event::Start => {}
             Event::Elapsed => self.elapsed(),
             Event::Cancel => self.leave(Ending::Stopped),
-            Event::Taken => return Err(Misuse::OutOfOrder("this machine never waits for Taken: do not feed it")),
+            Event::Taken => {
+                return Err(Misuse::OutOfOrder("this machine never waits for Taken: do not feed it"));
+            }
             Event::Supplied(..) => {
                 return Err(Misuse::OutOfOrder("this machine never asks for a supply: do not feed Supplied"));
             }
@@ -396,7 +400,9 @@ impl Exchange {
                 }
             }
             Event::Connected(Link::App) | Event::Reused(Link::App) => {
-                return Err(Misuse::OutOfOrder("the app's connection is open from the start: feed Start alone"));
+                return Err(Misuse::OutOfOrder(
+                    "the app's connection is open from the start: feed Start alone",
+                ));
             }
             Event::Sent(Link::App, sent) => {
                 let outgoing = self.front.window().len();
@@ -522,12 +528,8 @@ impl Exchange {
             State::Waiting | State::Answering => self.reads_request(),
             State::Serving | State::Connecting | State::Pausing | State::Flushing | State::Over => false,
         };
-        let app = Interest {
-            link: Link::App,
-            read: reads_app,
-            write: !self.front.window().is_empty(),
-            supply: 0,
-        };
+        let app =
+            Interest { link: Link::App, read: reads_app, write: !self.front.window().is_empty(), supply: 0 };
         let up = self.current.up.as_ref().filter(|up| up.is_open).map(|up| Interest {
             link: Link::Up(up.id),
             read: self.front.window().is_empty(),
