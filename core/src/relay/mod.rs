@@ -309,7 +309,13 @@ impl Exchange {
 
     /// The app has left, or the relay is stopped
     fn leave(&mut self, ending: Ending) {
-        if self.current.began.is_some() && self.current.state != State::Lingering {
+        let is_told = match self.current.state {
+            State::Lingering | State::Over => true,
+            State::Flushing => self.current.ending.is_none(),
+            State::Idle => self.current.began.is_none(),
+            State::Serving | State::Connecting | State::Waiting | State::Pausing | State::Answering => false,
+        };
+        if !is_told {
             self.attempt_ended(Reason::Cancelled);
             self.over(ending);
         }
@@ -351,6 +357,9 @@ impl Exchange {
 
     /// Everything is as it is before a request
     fn begin_again(&mut self) {
+        if self.is_draining {
+            return self.enter(State::Over);
+        }
         if let Some(routes) = self.front.next_routes.take() {
             self.routes = routes;
         }
@@ -458,7 +467,7 @@ impl Exchange {
                     self.front.next_routes = Some(routes);
                 }
             }
-            Event::Fact(Fact::Served(answer)) => self.served(*answer)?,
+            Event::Fact(Fact::Served(answer)) => self.served(&answer),
         }
         Ok(&[])
     }
