@@ -211,7 +211,8 @@ impl Capture {
 
     /// A target without the values of parameters that are credentials
     fn blank_target(&self, target: &str) -> String {
-        let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+        let (path, query) =
+            target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
         let mut blanked = path.to_owned();
         for (at, pair) in query.iter().flat_map(|query| query.split('&')).enumerate() {
             blanked.push(if at == 0 { '?' } else { '&' });
