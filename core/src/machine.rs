@@ -441,6 +441,13 @@ impl<M: Machine> Drain<'_, M> {
     pub fn next(&mut self) -> Step<'_, M> {
         self.machine.step(Permit(()), self.input.bytes(), &mut self.used)
     }
+
+    /// The machine as it is between two steps
+    ///
+    /// Bytes that are not parsed yet are with the drain, and the machine does not count them as its own.
+    pub fn machine(&self) -> &M {
+        self.machine
+    }
 }
 
 impl<M: Machine> Drop for Drain<'_, M> {
