@@ -10,6 +10,7 @@ use super::coverage::Fault;
 use super::driver::{Driver, Stop};
 use super::invariants::Violation;
 use super::plan::Streamed;
+use super::same_steps::Twins;
 use super::server::Outgoing;
 use super::watch::Told;
 use super::world::World;
@@ -62,7 +63,7 @@ impl World {
     pub(super) fn supply(
         &mut self,
         driver: &mut Driver<'_>,
-        call: &mut Call,
+        twins: &mut Twins,
         Next { link, wanted }: Next,
     ) -> Result<Stop, Violation> {
         let Some(Streamed { of_known_length, pause, read_bytes, fails_at, .. }) = driver.streamed() else {
@@ -80,7 +81,7 @@ impl World {
             self.coverage.fault(Fault::BodyFails);
             driver.failed = true;
             let event = Event::Supplied(link, Supply::Failed("no".to_owned()));
-            return self.tell(driver, call, Told::ConsumerFailed, event);
+            return self.tell(driver, twins, Told::ConsumerFailed, event);
         }
         let left = driver.body_bytes() - truth.supplied;
         let until_failure = fails_at.map_or(u32::MAX, |at| at - truth.supplied);
@@ -100,6 +101,6 @@ impl World {
             server.request_ended(driver.now);
         }
         let supply = if bytes == 0 { Supply::End } else { Supply::Bytes(&BODY[..bytes as usize]) };
-        self.tell(driver, call, Told::Nothing, Event::Supplied(link, supply))
+        self.tell(driver, twins, Told::Nothing, Event::Supplied(link, supply))
     }
 }

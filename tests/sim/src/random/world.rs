@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use steadfast::call::{AttemptId, Call, Command, Env, Fact, State, Timer};
-use steadfast::machine::{Drain, Event, FailureKind, Machine, ProxyRefusal, Stage, Step, Wait};
+use steadfast::call::{AttemptId, Call, Command, Fact, State, Timer};
+use steadfast::machine::{Event, FailureKind, ProxyRefusal, Stage, Wait};
 use steadfast::outcome::Outcome;
 use steadfast::time::Instant;
 
@@ -14,10 +14,10 @@ use super::log::Log;
 use super::met::{head_met, met};
 use super::plan::{Cancel, End, Plan};
 use super::requests::Requests;
-use super::same_steps::Witness;
+use super::same_steps::Twins;
 use super::server::{Arrival, Link, Server, reset};
 use super::watch::{Told, Watch};
-use super::wire::{Wire, parsed_head};
+use super::wire::parsed_head;
 
 /// The most events of one call; more means that it does not come to an end
 pub const MAX_EVENTS_PER_CALL: u32 = 20_000;
@@ -26,17 +26,14 @@ pub const MAX_EVENTS_PER_CALL: u32 = 20_000;
 pub(crate) struct World {
     pub(super) server: Server,
     pub(super) watch: Watch,
-    paths: Paths,
+    pub(super) paths: Paths,
     requests: Requests,
-    commands: Vec<Command>,
+    pub(super) commands: Vec<Command>,
     pub(crate) coverage: Coverage,
     pub(crate) log: Log,
     /// Steps that machines took
     pub(crate) steps: u64,
     pub(crate) calls: u64,
-    /// Whether each call of the present plan is told once more what it was told, and calls that were
-    pub(crate) replays: bool,
-    pub(crate) replayed: u64,
     /// The outcomes of all calls with their numbers, in the order of their ends, where they are wanted
     pub(crate) outcomes: Option<Vec<(usize, Outcome)>>,
 }
@@ -53,8 +50,6 @@ impl World {
             log: Log::default(),
             steps: 0,
             calls: 0,
-            replays: true,
-            replayed: 0,
             outcomes: None,
         }
     }
@@ -80,29 +75,25 @@ impl World {
     }
 
     fn alone(&mut self, plan: &Plan, number: usize, began: Instant) -> Result<Instant, Violation> {
-        let (mut driver, mut call) = self.begin(plan, number, began);
-        self.drive(&mut driver, &mut call, None)?;
+        let (mut driver, mut twins) = self.begin(plan, number, began);
+        self.drive(&mut driver, &mut twins, None)?;
         Ok(driver.now)
     }
 
     /// Makes a call, which is told nothing yet
-    pub(super) fn begin<'p>(&mut self, plan: &'p Plan, number: usize, began: Instant) -> (Driver<'p>, Call) {
+    pub(super) fn begin<'p>(&mut self, plan: &'p Plan, number: usize, began: Instant) -> (Driver<'p>, Twins) {
         let (request, whole) = self.requests.get(&plan.calls[number]);
-        let env = Env {
-            seed: plan.seed.wrapping_add(number as u64),
-            unix_at_origin: Duration::from_secs(plan.unix_seconds),
-        };
-        let witness = self.replays.then(|| Witness::new(Call::new(request.clone(), plan.config, env, began)));
-        let mut call = Call::new(request, plan.config, env, began);
+        let mut twins = Twins::new(plan, number, request, began);
         if let Some(recorder) = self.log.recorder() {
-            call.record(recorder).expect("the call has not begun");
+            twins.first.record(recorder).expect("the call has not begun");
         }
         self.watch.begin(plan, number, began);
         self.calls += 1;
+        let client = &plan.calls[number].client;
         let driver = Driver {
             plan,
             number,
-            client: &plan.calls[number].client,
+            client,
             now: began,
             began,
             state: State::Idle,
@@ -110,6 +101,7 @@ impl World {
             jumps: 0,
             items: 0,
             points: 0,
+            twin_drops: Twins::drops(plan, client.drops),
             away_until: None,
             cancelled: false,
             failed: false,
@@ -117,16 +109,15 @@ impl World {
             whole,
             stop: Stop::Before,
             looked: None,
-            witness,
         };
-        (driver, call)
+        (driver, twins)
     }
 
     /// Drives a call to its end, or until it would act later than at `until`; returns whether it is over
     pub(super) fn drive(
         &mut self,
         driver: &mut Driver<'_>,
-        call: &mut Call,
+        twins: &mut Twins,
         until: Option<Instant>,
     ) -> Result<bool, Violation> {
         let mut looked = driver.looked.take();
@@ -135,15 +126,14 @@ impl World {
             stop = if driver.client.cancel == Cancel::AtEvent(0) {
                 driver.cancelled = true;
                 self.coverage.fault(Fault::CancelAtEvent);
-                self.tell(driver, call, Told::Cancel, Event::Cancel)?
+                self.tell(driver, twins, Told::Cancel, Event::Cancel)?
             } else {
-                self.tell(driver, call, Told::Start, Event::Start)?
+                self.tell(driver, twins, Told::Start, Event::Start)?
             };
         }
         while driver.events < MAX_EVENTS_PER_CALL {
             if matches!(stop, Stop::Done) {
-                self.after_the_end(driver, call)?;
-                self.same_steps(driver)?;
+                self.after_the_end(driver, twins)?;
                 return Ok(true);
             }
             if until.is_some_and(|until| driver.now > until) {
@@ -163,14 +153,14 @@ impl World {
                 driver.cancelled = true;
                 let by_time = matches!(client.cancel, Cancel::After(_));
                 self.coverage.fault(if by_time { Fault::CancelAfter } else { Fault::CancelAtEvent });
-                stop = self.tell(driver, call, Told::Cancel, Event::Cancel)?;
+                stop = self.tell(driver, twins, Told::Cancel, Event::Cancel)?;
                 continue;
             }
             if client.fails_at > 0 && driver.items >= client.fails_at && !driver.failed {
                 driver.failed = true;
                 self.coverage.fault(Fault::ConsumerFails);
                 let event = Event::Fact(Fact::ConsumerFailed("no"));
-                stop = self.tell(driver, call, Told::ConsumerFailed, event)?;
+                stop = self.tell(driver, twins, Told::ConsumerFailed, event)?;
                 continue;
             }
             let away = driver.away_until.filter(|until| *until > driver.now);
@@ -182,14 +172,14 @@ impl World {
                 Stop::Held => {
                     match away {
                         Some(until) => self.jump(driver, [Some(until), None, driver.cancel_at()])?,
-                        None => stop = self.resume(driver, call)?,
+                        None => stop = self.resume(driver, twins)?,
                     }
                     continue;
                 }
                 Stop::Wait(wait) => wait,
             };
             if let Some(id) = driver.closed.take_if(|_| client.stale) {
-                stop = self.tell_stale(driver, call, id)?;
+                stop = self.tell_stale(driver, twins, id)?;
                 continue;
             }
             let due = wait.deadline.filter(|(at, _)| *at <= driver.now).map(|(_, timer)| timer);
@@ -198,7 +188,7 @@ impl World {
             }
             if let (Some(until), true) = (away, wait.taken) {
                 if due.is_some() && client.watched {
-                    stop = self.elapsed(driver, call, due)?;
+                    stop = self.elapsed(driver, twins, due)?;
                 } else {
                     let deadline = wait.deadline.map(|(at, _)| at).filter(|_| client.watched);
                     self.jump(driver, [Some(until), deadline, driver.cancel_at()])?;
@@ -207,26 +197,26 @@ impl World {
                 continue;
             }
             stop = if wait.taken {
-                self.tell(driver, call, Told::Taken, Event::Taken)?
+                self.tell(driver, twins, Told::Taken, Event::Taken)?
             } else if due.is_some() && looked == due {
                 looked = None;
-                self.elapsed(driver, call, due)?
-            } else if let Some(arrival) = self.look(driver, call, &wait) {
+                self.elapsed(driver, twins, due)?
+            } else if let Some(arrival) = self.look(driver, &twins.first, &wait) {
                 looked = due;
-                self.arrive(driver, call, arrival)?
+                self.arrive(driver, twins, arrival)?
             } else if let Some(supply) = self.supply_due(driver, &wait) {
                 looked = due;
-                self.supply(driver, call, supply)?
+                self.supply(driver, twins, supply)?
             } else if due.is_some() {
                 looked = None;
-                self.elapsed(driver, call, due)?
+                self.elapsed(driver, twins, due)?
             } else {
                 let reads = wait.io.is_some_and(|io| io.read);
                 let next = [wait.deadline.map(|(at, _)| at), self.next_at(driver, reads), driver.cancel_at()];
                 if next.iter().all(Option::is_none) {
                     // Without bounds, and with a peer that is mute, a call waits for ever, as it was told to.
                     driver.cancelled = true;
-                    self.tell(driver, call, Told::Cancel, Event::Cancel)?
+                    self.tell(driver, twins, Told::Cancel, Event::Cancel)?
                 } else {
                     self.jump(driver, next)?;
                     Stop::Wait(wait)
@@ -267,7 +257,7 @@ impl World {
     fn arrive(
         &mut self,
         driver: &mut Driver<'_>,
-        call: &mut Call,
+        twins: &mut Twins,
         arrival: Arrival,
     ) -> Result<Stop, Violation> {
         let now = driver.now;
@@ -307,9 +297,9 @@ impl World {
                     truth.polluted = true;
                     truth.received += Link::surplus().len() as u64;
                 }
-                return self.tell(driver, call, Told::Link, Event::Received(id, Link::surplus()));
+                return self.tell(driver, twins, Told::Link, Event::Received(id, Link::surplus()));
             }
-            Arrival::Bytes(count) => return self.bytes_came(driver, call, id, count),
+            Arrival::Bytes(count) => return self.bytes_came(driver, twins, id, count),
             Arrival::Head => {
                 coverage.fault(Fault::Facts);
                 truth.head_came(now);
@@ -317,11 +307,11 @@ impl World {
                 let exchange = &driver.plan.exchanges[link.exchange];
                 head_met(coverage, driver.plan, link.exchange);
                 let head = parsed_head(exchange, driver.asked(), wire.is_coded());
-                return self.tell(driver, call, Told::Link, Event::Fact(Fact::Head(id, head)));
+                return self.tell(driver, twins, Told::Link, Event::Fact(Fact::Head(id, head)));
             }
             Arrival::BodyEnd => {
                 truth.message_ended(now, &wire.marks);
-                return self.tell(driver, call, Told::Link, Event::Fact(Fact::End(id)));
+                return self.tell(driver, twins, Told::Link, Event::Fact(Fact::End(id)));
             }
             Arrival::Eof(ended) => {
                 coverage.fault(match (wire.end.1, ended) {
@@ -331,14 +321,14 @@ impl World {
                 });
                 truth.eof(now, ended, &wire.marks, wire.is_whole, wire.body_start);
                 let twice = wire.end.1 == End::FinTwice;
-                let stop = self.tell(driver, call, Told::Link, Event::Eof(id, ended))?;
+                let stop = self.tell(driver, twins, Told::Link, Event::Eof(id, ended))?;
                 if !twice || !matches!(stop, Stop::Wait(_)) {
                     return Ok(stop);
                 }
                 if self.watch.live != Some(id) {
                     self.watch.stale += 1;
                 }
-                return self.tell(driver, call, Told::Nothing, Event::Eof(id, ended));
+                return self.tell(driver, twins, Told::Nothing, Event::Eof(id, ended));
             }
             Arrival::Reset => {
                 coverage.fault(Fault::Reset);
@@ -359,66 +349,52 @@ impl World {
                 Event::Failed(id, reset(Stage::Write))
             }
         };
-        self.tell(driver, call, Told::Link, event)
+        self.tell(driver, twins, Told::Link, event)
     }
 
     /// Bytes of the wire: of HTTP, or of a body that the transport has parsed
     fn bytes_came(
         &mut self,
         driver: &mut Driver<'_>,
-        call: &mut Call,
+        twins: &mut Twins,
         id: AttemptId,
         count: u32,
     ) -> Result<Stop, Violation> {
-        // Out of the way of the borrow, and back again.
-        let wire = std::mem::take(&mut self.server.wire);
-        let stop = self.bytes_of(driver, call, id, count, &wire);
-        self.server.wire = wire;
-        let stop = stop?;
-        self.act(driver)?;
-        Ok(stop)
-    }
-
-    fn bytes_of(
-        &mut self,
-        driver: &mut Driver<'_>,
-        call: &mut Call,
-        id: AttemptId,
-        count: u32,
-        wire: &Wire,
-    ) -> Result<Stop, Violation> {
-        let Self { watch, coverage, server, .. } = self;
+        let (mut checks, server) = self.apart();
         let Some(link) = &server.link else { return Ok(Stop::Held) };
-        let truth = &mut watch.truth;
+        let wire = &server.wire;
+        let truth = &mut checks.watch.truth;
         let from = truth.fed as usize;
         let bytes = &wire.bytes[from..from + count as usize];
         if truth.reused && truth.sent == 0 {
             truth.unasked = true;
-            coverage.fault(Fault::UnaskedBytes);
+            checks.coverage.fault(Fault::UnaskedBytes);
         } else {
             if !truth.is_request_whole(driver.whole) && from == 0 {
-                coverage.fault(Fault::EarlyAnswer);
+                checks.coverage.fault(Fault::EarlyAnswer);
             }
             if count == 1 && driver.client.read_bytes > 0 {
-                coverage.fault(Fault::SplitReads);
+                checks.coverage.fault(Fault::SplitReads);
             }
             truth.came(driver.now, count, &wire.marks, |mark| {
-                met(coverage, driver.plan, link.exchange, mark);
+                met(checks.coverage, driver.plan, link.exchange, mark);
             });
         }
         let event = if link.facts { Event::Fact(Fact::Body(id, bytes)) } else { Event::Received(id, bytes) };
-        self.feed(driver, call, Told::Link, event, wire)
+        let stop = checks.feed(driver, twins, Told::Link, &event, server)?;
+        self.act(driver)?;
+        Ok(stop)
     }
 
     /// Reports an expiry, which must change something or move the deadline on
     fn elapsed(
         &mut self,
         driver: &mut Driver<'_>,
-        call: &mut Call,
+        twins: &mut Twins,
         timer: Option<Timer>,
     ) -> Result<Stop, Violation> {
         let before = (driver.state, self.watch.live);
-        let stop = self.tell(driver, call, Told::Elapsed(timer), Event::Elapsed)?;
+        let stop = self.tell(driver, twins, Told::Elapsed(timer), Event::Elapsed)?;
         if let Stop::Wait(after) = &stop {
             let moved = after.deadline.is_none_or(|(at, _)| at > driver.now);
             let changed = before != (driver.state, self.watch.live);
@@ -429,143 +405,12 @@ impl World {
         Ok(stop)
     }
 
-    pub(super) fn tell(
-        &mut self,
-        driver: &mut Driver<'_>,
-        call: &mut Call,
-        told: Told,
-        event: Event<'_, Call>,
-    ) -> Result<Stop, Violation> {
-        let wire = std::mem::take(&mut self.server.wire);
-        let stop = self.feed(driver, call, told, event, &wire);
-        self.server.wire = wire;
-        let stop = stop?;
-        self.act(driver)?;
-        Ok(stop)
-    }
-
-    fn feed(
-        &mut self,
-        driver: &mut Driver<'_>,
-        call: &mut Call,
-        told: Told,
-        event: Event<'_, Call>,
-        wire: &Wire,
-    ) -> Result<Stop, Violation> {
-        self.watch.told(driver.now, told);
-        if let Event::Received(_, bytes) | Event::Fact(Fact::Body(_, bytes)) = &event {
-            self.watch.largest_read = self.watch.largest_read.max(bytes.len());
-        }
-        let whole = driver.whole;
-        if let Some(witness) = &mut driver.witness {
-            witness.told(driver.now, &event);
-        }
-        let drain = match call.handle(driver.now, event) {
-            Ok(drain) => drain,
-            Err(misuse) => return Err(self.watch.violation(Invariant::Contract, misuse.to_string())),
-        };
-        let stop =
-            if driver.drops() { drop_it(drain, self) } else { self.steps(driver, drain, wire, whole)? };
-        self.arrive_at(driver, call, wire, whole, stop)
-    }
-
-    pub(super) fn resume(&mut self, driver: &mut Driver<'_>, call: &mut Call) -> Result<Stop, Violation> {
-        let wire = std::mem::take(&mut self.server.wire);
-        let whole = driver.whole;
-        let stop = self.steps(driver, call.drain(), &wire, whole);
-        let stop = stop.and_then(|stop| self.arrive_at(driver, call, &wire, whole, stop));
-        self.server.wire = wire;
-        let stop = stop?;
-        self.act(driver)?;
-        Ok(stop)
-    }
-
-    /// Takes steps until the call waits or ends, the consumer goes away, or the drain is dropped
-    fn steps(
-        &mut self,
-        driver: &mut Driver<'_>,
-        mut drain: Drain<'_, Call>,
-        wire: &Wire,
-        whole: u64,
-    ) -> Result<Stop, Violation> {
-        loop {
-            self.steps += 1;
-            let step = drain.next();
-            if let Some(witness) = &mut driver.witness {
-                witness.takes(&step);
-            }
-            match step {
-                Step::Do(command) => {
-                    match &command {
-                        Command::Connect(id) => {
-                            let exchange = self.server.next_exchange(driver.plan);
-                            let instance = self.server.next_instance();
-                            self.watch.connects(*id, &driver.plan.exchanges[exchange], instance)?;
-                        }
-                        Command::Retry(_) => {}
-                        Command::Close(id, mode) => self.watch.closes(*id, mode, wire, whole)?,
-                    }
-                    self.commands.push(command);
-                }
-                Step::Deliver(item) => {
-                    self.watch.delivers(&item)?;
-                    driver.took(&item);
-                    if driver.client.fails_at > 0 || (driver.away_until.is_some() && !driver.client.watched) {
-                        return Ok(Stop::Held);
-                    }
-                }
-                Step::Wait(wait) => return Ok(Stop::Wait(wait)),
-                Step::Done(outcome) => {
-                    driver.away_until = None;
-                    self.watch.settled(&outcome, wire)?;
-                    if let Some(outcomes) = &mut self.outcomes {
-                        outcomes.push((driver.number, outcome));
-                    }
-                    return Ok(Stop::Done);
-                }
-            }
-            if driver.drops() {
-                return Ok(drop_it(drain, self));
-            }
-        }
-    }
-
-    /// After the steps: the state, and what the call waits for
-    fn arrive_at(
-        &mut self,
-        driver: &mut Driver<'_>,
-        call: &Call,
-        wire: &Wire,
-        whole: u64,
-        stop: Stop,
-    ) -> Result<Stop, Violation> {
-        self.watch.holds(&call.held(), &mut self.coverage)?;
-        let state = call.state();
-        if state != driver.state {
-            match self.paths.edge(driver.state, state) {
-                Some(edge) => self.coverage.transition(edge),
-                None => {
-                    self.watch.ensure(self.paths.can(driver.state, state), Invariant::Contract, || {
-                        format!("from {:?} there is no way to {state:?}", driver.state)
-                    })?
-                }
-            }
-            driver.state = state;
-        }
-        if let Stop::Wait(wait) = &stop {
-            if driver.away_until.is_some() {
-                self.coverage.fault(if driver.client.watched { Fault::Watched } else { Fault::Away });
-            }
-            self.watch.waits(wait, state, wire, whole)?;
-        } else if driver.away_until.is_some() {
-            self.coverage.fault(Fault::Away);
-        }
-        Ok(stop)
-    }
-
     /// Does what was asked for
-    fn act(&mut self, driver: &mut Driver<'_>) -> Result<(), Violation> {
+    pub(super) fn act(&mut self, driver: &mut Driver<'_>) -> Result<(), Violation> {
         let Self { commands, server, watch, coverage, .. } = self;
+        if commands.is_empty() {
+            return Ok(());
+        }
         for command in commands.drain(..) {
             match command {
                 Command::Connect(id) => {
@@ -587,9 +432,3 @@ impl World {
 
 /// A silence that a person would notice
 const LONG: Duration = Duration::from_millis(100);
-
-fn drop_it(drain: Drain<'_, Call>, world: &mut World) -> Stop {
-    drop(drain);
-    world.coverage.fault(Fault::DroppedDrain);
-    Stop::Held
-}
