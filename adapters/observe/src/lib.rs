@@ -17,10 +17,13 @@
 //! |---|---|
 //! | `names` | what a call is called: operation, provider, model, server, error |
 //! | `spans` | `spans`: a span for each call, attempt and wait; feature `tracing` |
+//! | `models` | the models of answers that metrics tell apart |
 //! | `numbers` | `metrics`: counters and histograms; feature `metrics` |
 //!
 //! [`Observer`]: steadfast::call::Observer
 
+#[cfg(feature = "metrics")]
+mod models;
 #[cfg(any(feature = "tracing", feature = "metrics"))]
 mod names;
 #[cfg(feature = "metrics")]
@@ -28,6 +31,8 @@ mod numbers;
 #[cfg(feature = "tracing")]
 mod spans;
 
+#[cfg(feature = "metrics")]
+pub use models::{MAX_MODEL_BYTES, MAX_MODELS};
 #[cfg(feature = "metrics")]
 pub use numbers::{describe_metrics, metrics};
 #[cfg(feature = "tracing")]

@@ -40,3 +40,25 @@ fn a_tool_that_takes_too_long_does_not_hold_up_the_loop() {
     assert_eq!(ends, [ToolEnd::TimedOut { limit }, ToolEnd::Returned]);
     assert_eq!(conversation.messages().len(), 5);
 }
+
+#[test]
+fn a_tool_that_panics_does_not_end_the_loop() {
+    let mock = Mock::start(&Script::parse(SCRIPT).expect("a valid script"), None).expect("it starts");
+    let mut conversation = Conversation::new(Format::OpenAiChat, Request::post(&mock.base_url()), "m-1");
+    let schema = json!({"type": "object"});
+    let stall = tool("stall", "Panics", schema.clone(), |_| async {
+        smol::future::yield_now().await;
+        panic!("sk-secret")
+    });
+    let answer = tool("answer", "Answers", schema, |_| async { Ok(json!(42)) });
+    let client = Client::new().with_proxies(Proxies::none());
+    let report = smol::block_on(async {
+        let run = ToolLoop::new([]).tool(stall).tool(answer).run(&client, &mut conversation, "What?");
+        run.expect("a valid request").report().await
+    });
+    assert_eq!((report.end, report.text()), (LoopEnd::Answered, "So."));
+    let ends: Vec<_> = report.tools.iter().map(|record| record.end).collect();
+    assert_eq!(ends, [ToolEnd::Panicked, ToolEnd::Returned]);
+    let told = conversation.messages()[2].to_string();
+    assert!(told.contains("the tool panicked") && !told.contains("sk-"), "{told}");
+}

@@ -70,7 +70,10 @@ impl Assembly {
                 self.grown(more, max_bytes)?;
                 self.said += more;
             }
-            Finding::Finish { .. } | Finding::Identity { .. } | Finding::Usage { .. } => {
+            Finding::Finish { .. }
+            | Finding::Identity { .. }
+            | Finding::Usage { .. }
+            | Finding::ReasoningMember(_) => {
                 self.grown(finding.words(), max_bytes)?;
                 finding.apply(&mut self.turn, findings, data);
                 self.words = self.turn.words();

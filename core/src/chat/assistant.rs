@@ -5,15 +5,15 @@ use std::ops::Deref;
 use serde_json::{Map, Value, json};
 
 use super::Format;
-use crate::outcome::{Choice, Outcome, Signature, Signed, ToolCall, ToolKind};
+use crate::outcome::{Choice, Outcome, ReasoningMember, Signature, Signed, ToolCall, ToolKind};
 
 impl Format {
     /// The messages that stand for the first choice of an answer; none where nothing was said
     ///
-    /// Reasoning is not sent back, but where it is signed: Anthropic asks for it then, but what
-    /// it redacted is not in a turn. Nor are calls of the provider's own
-    /// tools, whose results are not in a turn; nor, if the answer did not come whole, calls that are not
-    /// whole (rule STR-11), for nobody can answer those.
+    /// Reasoning is sent back where a provider asks for it: where Anthropic, Google or OpenAI has signed it,
+    /// as those want it; in its own words to a server that speaks OpenAI Chat, and to Ollama along with
+    /// calls of tools. Calls of the provider's own tools are not, for their results are not in a turn; nor,
+    /// if the answer did not come whole, calls that are not whole (rule STR-11), for nobody can answer those.
     pub(super) fn assistant(self, outcome: &Outcome) -> Vec<Value> {
         let Some(choice) = outcome.turn().choices.first() else { return Vec::new() };
         let is_completed = outcome.word() == "completed";
@@ -24,7 +24,7 @@ impl Format {
         let signed = |position: usize| {
             signatures.iter().find(|signature| match signature.signs {
                 Signed::ToolCall { index } => index as usize == position,
-                Signed::Reasoning { .. } => false,
+                Signed::Reasoning { .. } | Signed::Hidden => false,
             })
         };
         let calls: Vec<Call<'_>> = choice
@@ -35,10 +35,11 @@ impl Format {
             .map(|(at, call)| Call { call, signature: signed(at).map(|signature| signature.token.as_str()) })
             .collect();
         match self {
-            Self::OpenAiChat => openai_chat(choice, &calls),
-            Self::OpenAiResponses => openai_responses(choice, &calls),
+            Self::OpenAiChat => openai_chat(choice, outcome.turn().reasoning_member, &calls),
+            Self::OpenAiResponses => openai_responses(choice, &signatures, &calls),
             Self::Anthropic => anthropic(choice, &signatures, &calls),
             Self::Gemini => gemini(choice, &calls),
+            Self::GeminiInteractions => gemini_interactions(choice, &signatures, &calls),
             Self::Ollama => ollama(choice, &calls),
             Self::Cohere => cohere(choice, &calls),
         }
@@ -57,6 +58,28 @@ impl Deref for Call<'_> {
     fn deref(&self) -> &ToolCall {
         self.call
     }
+}
+
+/// Reasoning that is signed, in order
+fn thoughts<'a>(choice: &'a Choice, signatures: &'a [&'a Signature]) -> impl Iterator<Item = Thought<'a>> {
+    let mut from = 0;
+    signatures.iter().filter_map(move |signature| {
+        let text = match signature.signs {
+            Signed::Reasoning { end } => {
+                Some(choice.reasoning.get(std::mem::replace(&mut from, end)..end).unwrap_or_default())
+            }
+            Signed::Hidden => None,
+            Signed::ToolCall { .. } => return None,
+        };
+        Some(Thought { text, token: &signature.token })
+    })
+}
+
+/// Reasoning that is signed
+struct Thought<'a> {
+    /// None where the provider keeps it to itself
+    text: Option<&'a str>,
+    token: &'a str,
 }
 
 /// An assistant's message with these members
@@ -88,12 +111,16 @@ fn function(call: &ToolCall) -> Value {
     }
 }
 
-fn openai_chat(choice: &Choice, calls: &[Call<'_>]) -> Vec<Value> {
+fn openai_chat(choice: &Choice, reasons_in: Option<ReasoningMember>, calls: &[Call<'_>]) -> Vec<Value> {
     if choice.text.is_empty() && choice.refusal.is_empty() && calls.is_empty() {
         return Vec::new();
     }
     let content = if choice.text.is_empty() { Value::Null } else { choice.text.as_str().into() };
     let mut members = vec![("content", content)];
+    // Empty as well: a server that gives it asks for it in each message.
+    if let Some(member) = reasons_in {
+        members.push((member.name(), choice.reasoning.as_str().into()));
+    }
     if !choice.refusal.is_empty() {
         members.push(("refusal", choice.refusal.as_str().into()));
     }
@@ -103,7 +130,7 @@ fn openai_chat(choice: &Choice, calls: &[Call<'_>]) -> Vec<Value> {
     message(members)
 }
 
-fn openai_responses(choice: &Choice, calls: &[Call<'_>]) -> Vec<Value> {
+fn openai_responses(choice: &Choice, signatures: &[&Signature], calls: &[Call<'_>]) -> Vec<Value> {
     let parts: Vec<Value> = [("output_text", "text", &choice.text), ("refusal", "refusal", &choice.refusal)]
         .into_iter()
         .filter(|(_, _, said)| !said.is_empty())
@@ -125,7 +152,15 @@ fn openai_responses(choice: &Choice, calls: &[Call<'_>]) -> Vec<Value> {
             })
         }
     });
-    said.into_iter().chain(calls).collect()
+    if said.is_none() && calls.len() == 0 {
+        return Vec::new();
+    }
+    let thoughts = thoughts(choice, signatures).map(|thought| {
+        let summary = thought.text.into_iter().filter(|text| !text.is_empty());
+        let summary: Vec<Value> = summary.map(|text| json!({"type": "summary_text", "text": text})).collect();
+        json!({"type": "reasoning", "summary": summary, "encrypted_content": thought.token})
+    });
+    thoughts.chain(said).chain(calls).collect()
 }
 
 fn anthropic(choice: &Choice, signatures: &[&Signature], calls: &[Call<'_>]) -> Vec<Value> {
@@ -134,19 +169,14 @@ fn anthropic(choice: &Choice, signatures: &[&Signature], calls: &[Call<'_>]) -> 
     let calls = calls
         .iter()
         .map(|call| json!({"type": "tool_use", "id": call.id, "name": call.name, "input": object(call)}));
-    let mut from = 0;
-    let thoughts = signatures.iter().filter_map(|signature| match signature.signs {
-        Signed::Reasoning { end } => {
-            let thinking = choice.reasoning.get(std::mem::replace(&mut from, end)..end).unwrap_or_default();
-            Some(json!({"type": "thinking", "thinking": thinking, "signature": signature.token}))
-        }
-        Signed::ToolCall { .. } => None,
-    });
-    let thoughts: Vec<Value> = thoughts.collect();
     if text.is_none() && calls.len() == 0 {
         return Vec::new();
     }
-    let content: Vec<Value> = thoughts.into_iter().chain(text).chain(calls).collect();
+    let thoughts = thoughts(choice, signatures).map(|thought| match thought.text {
+        Some(text) => json!({"type": "thinking", "thinking": text, "signature": thought.token}),
+        None => json!({"type": "redacted_thinking", "data": thought.token}),
+    });
+    let content: Vec<Value> = thoughts.chain(text).chain(calls).collect();
     message([("content", content.into())])
 }
 
@@ -167,6 +197,32 @@ fn gemini(choice: &Choice, calls: &[Call<'_>]) -> Vec<Value> {
     if parts.is_empty() { parts } else { vec![json!({"role": "model", "parts": parts})] }
 }
 
+fn gemini_interactions(choice: &Choice, signatures: &[&Signature], calls: &[Call<'_>]) -> Vec<Value> {
+    let part = |text: &str| json!({"type": "text", "text": text});
+    let said =
+        (!choice.text.is_empty()).then(|| json!({"type": "model_output", "content": [part(&choice.text)]}));
+    let calls = calls.iter().map(|call| {
+        let mut step = json!({
+            "type": "function_call", "id": call.id, "name": call.name, "arguments": object(call),
+        });
+        if let Some(signature) = call.signature {
+            step["signature"] = signature.into();
+        }
+        step
+    });
+    if said.is_none() && calls.len() == 0 {
+        return Vec::new();
+    }
+    let thoughts = thoughts(choice, signatures).map(|thought| {
+        let mut step = json!({"type": "thought", "signature": thought.token});
+        if let Some(text) = thought.text.filter(|text| !text.is_empty()) {
+            step["summary"] = json!([part(text)]);
+        }
+        step
+    });
+    thoughts.chain(said).chain(calls).collect()
+}
+
 fn ollama(choice: &Choice, calls: &[Call<'_>]) -> Vec<Value> {
     if choice.text.is_empty() && calls.is_empty() {
         return Vec::new();
@@ -178,6 +234,9 @@ fn ollama(choice: &Choice, calls: &[Call<'_>]) -> Vec<Value> {
             .map(|call| json!({"function": {"name": call.name, "arguments": object(call)}}))
             .collect();
         members.push(("tool_calls", calls.into()));
+        if !choice.reasoning.is_empty() {
+            members.push(("thinking", choice.reasoning.as_str().into()));
+        }
     }
     message(members)
 }

@@ -9,18 +9,23 @@ use crate::outcome::ToolKind;
 
 /// A dialect that has messages, and so conversations
 ///
-/// Completions have a prompt and no messages. Gemini Interactions keeps the messages at the provider,
-/// who is told the interaction before.
+/// Completions have a prompt and no messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// OpenAI Chat Completions, and the servers compatible with them
     OpenAiChat,
     /// OpenAI Responses, with the whole conversation as `input`
+    ///
+    /// Reasoning goes back where the field `include` asks for `reasoning.encrypted_content`.
     OpenAiResponses,
     /// Anthropic Messages
     Anthropic,
     /// Gemini `generateContent`, whose model is in the URL
     Gemini,
+    /// Gemini Interactions, with the whole conversation as steps of `input`
+    ///
+    /// Google keeps what it is sent unless the field `store` is false.
+    GeminiInteractions,
     /// Ollama's `/api/chat`
     Ollama,
     /// Cohere v2 chat
@@ -41,11 +46,10 @@ impl TryFrom<Dialect> for Format {
             Dialect::OpenAiResponses => Ok(Self::OpenAiResponses),
             Dialect::Anthropic => Ok(Self::Anthropic),
             Dialect::Gemini => Ok(Self::Gemini),
+            Dialect::GeminiInteractions => Ok(Self::GeminiInteractions),
             Dialect::Ollama => Ok(Self::Ollama),
             Dialect::Cohere => Ok(Self::Cohere),
-            Dialect::OpenAiCompletions | Dialect::GeminiInteractions | Dialect::Custom(_) => {
-                Err(NoFormat(dialect.name()))
-            }
+            Dialect::OpenAiCompletions | Dialect::Custom(_) => Err(NoFormat(dialect.name())),
         }
     }
 }
@@ -58,6 +62,7 @@ impl Format {
             Self::OpenAiResponses => Dialect::OpenAiResponses,
             Self::Anthropic => Dialect::Anthropic,
             Self::Gemini => Dialect::Gemini,
+            Self::GeminiInteractions => Dialect::GeminiInteractions,
             Self::Ollama => Dialect::Ollama,
             Self::Cohere => Dialect::Cohere,
         }
@@ -67,6 +72,9 @@ impl Format {
     pub fn user(self, text: &str) -> Value {
         match self {
             Self::Gemini => json!({"role": "user", "parts": [{"text": text}]}),
+            Self::GeminiInteractions => {
+                json!({"type": "user_input", "content": [{"type": "text", "text": text}]})
+            }
             Self::OpenAiChat | Self::OpenAiResponses | Self::Anthropic | Self::Ollama | Self::Cohere => {
                 json!({"role": "user", "content": text})
             }
@@ -76,7 +84,7 @@ impl Format {
     /// The member of a request's body that holds the messages
     pub(super) fn messages_member(self) -> &'static str {
         match self {
-            Self::OpenAiResponses => "input",
+            Self::OpenAiResponses | Self::GeminiInteractions => "input",
             Self::Gemini => "contents",
             Self::OpenAiChat | Self::Anthropic | Self::Ollama | Self::Cohere => "messages",
         }
@@ -95,7 +103,12 @@ impl Format {
                 ("stream_options", json!({"include_usage": true})),
             ],
             // Ollama streams unless it is told not to.
-            Self::OpenAiChat | Self::OpenAiResponses | Self::Anthropic | Self::Ollama | Self::Cohere => {
+            Self::OpenAiChat
+            | Self::OpenAiResponses
+            | Self::Anthropic
+            | Self::GeminiInteractions
+            | Self::Ollama
+            | Self::Cohere => {
                 vec![("model", model.into()), ("stream", streams.into())]
             }
         }
@@ -107,6 +120,7 @@ impl Format {
             Self::OpenAiResponses => Ok(("instructions", text.into())),
             Self::Anthropic => Ok(("system", text.into())),
             Self::Gemini => Ok(("systemInstruction", json!({"parts": [{"text": text}]}))),
+            Self::GeminiInteractions => Ok(("system_instruction", text.into())),
             Self::OpenAiChat | Self::Ollama | Self::Cohere => Err(json!({"role": "system", "content": text})),
         }
     }
@@ -134,6 +148,12 @@ impl Format {
             Self::Anthropic => each(
                 |tool| json!({"name": tool.name, "description": tool.description, "input_schema": tool.schema}),
             ),
+            Self::GeminiInteractions => each(|tool| {
+                json!({
+                    "type": "function", "name": tool.name, "description": tool.description,
+                    "parameters": tool.schema,
+                })
+            }),
             Self::Gemini => {
                 let declarations: Vec<Value> = each(|tool| {
                     json!({
@@ -185,6 +205,16 @@ impl Format {
                 },
                 "content",
             ),
+            Self::GeminiInteractions => each(|result| {
+                let mut step = json!({
+                    "type": "function_result", "call_id": result.call.id, "name": result.call.name,
+                    "result": [{"type": "text", "text": result.text()}],
+                });
+                if result.value.is_err() {
+                    step["is_error"] = true.into();
+                }
+                step
+            }),
             Self::Gemini => together(
                 |result| {
                     let response = match &result.value {

@@ -10,17 +10,18 @@ use crate::config::RequestConfig;
 use crate::dialect::Dialect;
 use crate::machine::{Event, Machine, Step};
 use crate::outcome::{
-    Billing, CallError, Choice, Completion, Ending, ErrorKind, Outcome, Signature, Signed, Timeline,
-    ToolCall, ToolKind, Turn, Usage,
+    Billing, CallError, Choice, Completion, Ending, ErrorKind, Outcome, ReasoningMember, Signature, Signed,
+    Timeline, ToolCall, ToolKind, Turn, Usage,
 };
 use crate::time::Instant;
 use crate::verb::{Service, openai};
 
-const FORMATS: [Format; 6] = [
+const FORMATS: [Format; 7] = [
     Format::OpenAiChat,
     Format::OpenAiResponses,
     Format::Anthropic,
     Format::Gemini,
+    Format::GeminiInteractions,
     Format::Ollama,
     Format::Cohere,
 ];
@@ -83,6 +84,10 @@ fn a_kept_turn_is_what_the_dialect_wants_back() {
         ),
         (Format::Anthropic, json!({"role": "assistant", "content": [{"type": "text", "text": "Hi"}]})),
         (Format::Gemini, json!({"role": "model", "parts": [{"text": "Hi"}]})),
+        (
+            Format::GeminiInteractions,
+            json!({"type": "model_output", "content": [{"type": "text", "text": "Hi"}]}),
+        ),
         (Format::Ollama, chat.clone()),
         (Format::Cohere, chat.clone()),
     ] {
@@ -160,6 +165,24 @@ fn tools_and_their_results_are_what_the_dialect_wants() {
             ]})],
         ),
         (
+            Format::GeminiInteractions,
+            json!([{"type": "function", "name": "look_up", "description": "Looks", "parameters": schema}]),
+            vec![
+                json!({"type": "function_call", "id": "t1", "name": "look_up", "arguments": {"x": 1}}),
+                json!({"type": "function_call", "id": "t2", "name": "look_up", "arguments": {}}),
+            ],
+            vec![
+                json!({
+                    "type": "function_result", "call_id": "t1", "name": "look_up",
+                    "result": [{"type": "text", "text": "{\"found\":true}"}],
+                }),
+                json!({
+                    "type": "function_result", "call_id": "t2", "name": "look_up",
+                    "result": [{"type": "text", "text": "{\"error\":\"no\"}"}], "is_error": true,
+                }),
+            ],
+        ),
+        (
             Format::Ollama,
             openai_tool.clone(),
             vec![json!({"role": "assistant", "content": "", "tool_calls": [
@@ -200,27 +223,65 @@ fn what_a_provider_signed_goes_back_with_its_signature() {
     signed.choices[0].reasoning = "Hm.So.".to_owned();
     signed.signatures = vec![
         signature(Signed::Reasoning { end: 3 }, "s1"),
+        signature(Signed::Hidden, "h"),
         signature(Signed::Reasoning { end: 6 }, "s2"),
         signature(Signed::ToolCall { index: 1 }, "s3"),
     ];
     let kept = |format| {
         let mut conversation = conversation(format);
         conversation.exchange("Hello").finish(&completed(signed.clone()));
-        conversation.messages()[1].clone()
+        conversation.messages()[1..].to_vec()
     };
-    let anthropic = kept(Format::Anthropic);
+    let anthropic = kept(Format::Anthropic).remove(0);
     assert_eq!(
-        anthropic["content"].as_array().unwrap()[..3],
+        anthropic["content"].as_array().unwrap()[..4],
         [
             json!({"type": "thinking", "thinking": "Hm.", "signature": "s1"}),
+            json!({"type": "redacted_thinking", "data": "h"}),
             json!({"type": "thinking", "thinking": "So.", "signature": "s2"}),
             json!({"type": "text", "text": "Hi"}),
         ]
     );
-    let parts = &kept(Format::Gemini)["parts"];
+    let parts = &kept(Format::Gemini)[0]["parts"];
     assert_eq!(parts[1], json!({"functionCall": {"id": "t1", "name": "look_up", "args": {}}}));
     assert_eq!(parts[2]["thoughtSignature"], "s3");
-    assert!(!kept(Format::OpenAiChat).to_string().contains("Hm."));
+    assert!(!kept(Format::OpenAiChat)[0].to_string().contains("Hm."));
+    let summary = |text: &str| json!([{"type": "summary_text", "text": text}]);
+    let responses = kept(Format::OpenAiResponses);
+    assert_eq!(
+        responses[..3],
+        [
+            json!({"type": "reasoning", "summary": summary("Hm."), "encrypted_content": "s1"}),
+            json!({"type": "reasoning", "summary": [], "encrypted_content": "h"}),
+            json!({"type": "reasoning", "summary": summary("So."), "encrypted_content": "s2"}),
+        ]
+    );
+    assert_eq!((&responses[3]["type"], responses.len()), (&json!("message"), 6));
+    let steps = kept(Format::GeminiInteractions);
+    assert_eq!(
+        steps[0],
+        json!({"type": "thought", "signature": "s1", "summary": [{"type": "text", "text": "Hm."}]})
+    );
+    assert_eq!(steps[1], json!({"type": "thought", "signature": "h"}));
+    assert_eq!((&steps[4]["signature"], &steps[5]["signature"]), (&Value::Null, &json!("s3")));
+}
+
+#[test]
+fn reasoning_goes_back_in_its_own_words_to_who_wants_it_so() {
+    let kept = |format, turn: &Turn| {
+        let mut conversation = conversation(format);
+        conversation.exchange("Hello").finish(&completed(turn.clone()));
+        conversation.messages()[1].clone()
+    };
+    let mut thought = turn("", vec![call("t1", "{}")]);
+    thought.choices[0].reasoning = "Hm.".to_owned();
+    assert_eq!(kept(Format::Ollama, &thought)["thinking"], "Hm.");
+    for member in [ReasoningMember::ReasoningContent, ReasoningMember::Reasoning] {
+        thought.reasoning_member = Some(member);
+        assert_eq!(kept(Format::OpenAiChat, &thought)[member.name()], "Hm.");
+        let silent = Turn { reasoning_member: Some(member), ..turn("Hi", Vec::new()) };
+        assert_eq!(kept(Format::OpenAiChat, &silent)[member.name()], "", "asked for all the same");
+    }
 }
 
 #[test]
@@ -288,6 +349,7 @@ fn the_callers_fields_go_before_ours() {
         (Format::Anthropic, "system"),
         (Format::OpenAiResponses, "instructions"),
         (Format::Gemini, "systemInstruction"),
+        (Format::GeminiInteractions, "system_instruction"),
     ] {
         let mut conversation = super::tests::conversation(format).unary().system("Be brief.");
         let request = conversation.exchange("Hi").request().unwrap();
@@ -332,7 +394,6 @@ fn dialects_without_messages_have_no_format() {
     }
     let none = Format::try_from(Dialect::OpenAiCompletions).unwrap_err();
     assert!(none.to_string().contains(Dialect::OpenAiCompletions.name()));
-    assert!(Format::try_from(Dialect::GeminiInteractions).is_err());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::testing::{play, play_unary};
 use super::{Dialect, Progress};
-use crate::outcome::{Choice, ToolCall, ToolKind, Turn, Usage};
+use crate::outcome::{Choice, ReasoningMember, ToolCall, ToolKind, Turn, Usage};
 
 /// A stream, and the body that says the same at once
 struct Pair {
@@ -133,7 +133,7 @@ const PAIRS: [Pair; 8] = [
             r#"{"event_type":"step.stop","index":3}"#,
             r#"{"event_type":"interaction.completed","interaction":{"id":"i","status":"requires_action","usage":{"total_input_tokens":5,"total_output_tokens":2,"total_tokens":7}}}"#,
         ],
-        whole: r#"{"id":"i","model":"m","status":"requires_action","steps":[{"type":"thought","signature":"s","summary":[{"type":"text","text":"Hm"}]},{"type":"model_output","content":[{"type":"text","text":"aé"}]},{"type":"google_search_call","id":"s","arguments":{"queries":["q"]}},{"type":"function_call","id":"t","name":"f","arguments":{"x":1}}],"usage":{"total_input_tokens":5,"total_output_tokens":2,"total_tokens":7}}"#,
+        whole: r#"{"id":"i","model":"m","status":"requires_action","steps":[{"type":"thought","summary":[{"type":"text","text":"Hm"}]},{"type":"model_output","content":[{"type":"text","text":"aé"}]},{"type":"google_search_call","id":"s","arguments":{"queries":["q"]}},{"type":"function_call","id":"t","name":"f","arguments":{"x":1}}],"usage":{"total_input_tokens":5,"total_output_tokens":2,"total_tokens":7}}"#,
         said: ["aé", "Hm", "", "requires_action"],
         calls: &[
             (ToolKind::Server, ["s", "google_search", r#"{"queries":["q"]}"#]),
@@ -207,6 +207,8 @@ impl Pair {
             choices: vec![choice],
             usage: Some(Usage { input_tokens, output_tokens, total_tokens, raw: raw.to_owned() }),
             signatures: Vec::new(),
+            reasoning_member: (self.dialect == Dialect::OpenAiChat)
+                .then_some(ReasoningMember::ReasoningContent),
         }
     }
 }

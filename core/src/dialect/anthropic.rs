@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use super::blocks::Blocks;
 use super::choices::Choices;
 use super::definition::Definition;
-use super::findings::{Finding, Findings};
+use super::findings::{Finding, Findings, SignedPart};
 use super::identity::Identity;
 use super::json::{self, JsonStr, Member};
 use super::tools::Fragment;
@@ -162,7 +162,9 @@ impl Anthropic {
                     findings.push(Finding::Unknown);
                 }
             }
-            Some("signature_delta") => findings.push_signature(data, 0, None, delta.signature),
+            Some("signature_delta") => {
+                findings.push_signature(data, 0, SignedPart::Reasoning, delta.signature)
+            }
             _ => findings.push(Finding::Unknown),
         }
         Ok(())
@@ -208,7 +210,11 @@ fn content<'a>(
         }
         Some("thinking") => {
             findings.push_piece(data, content.thinking, |text| Finding::Reasoning { choice: 0, text })?;
-            findings.push_signature(data, 0, None, content.signature);
+            findings.push_signature(data, 0, SignedPart::Reasoning, content.signature);
+            return Ok(None);
+        }
+        Some("redacted_thinking") => {
+            findings.push_signature(data, 0, SignedPart::Hidden, content.data);
             return Ok(None);
         }
         Some("tool_use") => ToolKind::Function,
@@ -262,6 +268,8 @@ struct Content<'a> {
     thinking: JsonStr<'a>,
     #[serde(default)]
     signature: JsonStr<'a>,
+    #[serde(default)]
+    data: JsonStr<'a>,
     #[serde(default)]
     id: JsonStr<'a>,
     #[serde(default)]

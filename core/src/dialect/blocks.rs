@@ -70,6 +70,11 @@ impl Blocks {
         self.open.is_empty()
     }
 
+    /// The position of the tool call that was opened last
+    pub fn newest(&self) -> Option<u32> {
+        self.tools.newest()
+    }
+
     /// Starts a part, in place of one of the same number, with the tool call that it is
     ///
     /// Errors: [`Malformed`] past the cap on open parts or on calls.

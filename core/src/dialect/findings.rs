@@ -6,7 +6,7 @@ use super::Malformed;
 use super::json::JsonStr;
 use super::usage::{Counted, Tokens};
 use crate::outcome::ProviderError;
-use crate::outcome::{Delta, Signature, Signed, ToolKind, Turn};
+use crate::outcome::{Delta, ReasoningMember, Signature, Signed, ToolKind, Turn};
 
 /// One thing found in an event
 #[derive(Clone, Debug, PartialEq)]
@@ -63,11 +63,13 @@ pub enum Finding {
     Signature {
         /// Which of several answers
         choice: u32,
-        /// The tool call that is signed; `None` for the reasoning so far
-        tool_call: Option<u32>,
+        /// What is signed
+        part: SignedPart,
         /// Where the token lies, never empty
         token: Span,
     },
+    /// The member in which the server gives its reasoning, and wants it back; the last one stands
+    ReasoningMember(ReasoningMember),
     /// An answer has its finish reason, which is no error (see [`super::finish`])
     Finish {
         /// Which of several answers
@@ -98,6 +100,17 @@ pub enum Finding {
     /// An event of a kind that the dialect does not know, or one with citations, which every
     /// provider gives in a form of its own. Comes after what else is found in the event.
     Unknown,
+}
+
+/// A part of an answer that a provider signs
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignedPart {
+    /// The reasoning so far, from the end of what was signed before
+    Reasoning,
+    /// Reasoning of which the token is all there is
+    Hidden,
+    /// The tool call at this position
+    ToolCall(u32),
 }
 
 /// Where a string lies: in the event's data, or in the scratch of [`Findings`]
@@ -299,11 +312,11 @@ impl Findings {
         Span::within(data, text).unwrap_or_else(|| self.owned(text))
     }
 
-    /// Adds a signature of a tool call or of the reasoning so far, unless it is empty
-    pub fn push_signature(&mut self, data: &str, choice: u32, tool_call: Option<u32>, token: JsonStr<'_>) {
+    /// Adds a signature of a part of the answer, unless it is empty
+    pub fn push_signature(&mut self, data: &str, choice: u32, part: SignedPart, token: JsonStr<'_>) {
         if !token.is_empty() {
             let token = self.span(data, token);
-            self.push(Finding::Signature { choice, tool_call, token });
+            self.push(Finding::Signature { choice, part, token });
         }
     }
 
@@ -351,6 +364,7 @@ impl Finding {
             Self::Opened { .. }
             | Self::ToolCall { .. }
             | Self::Signature { .. }
+            | Self::ReasoningMember(_)
             | Self::Finish { .. }
             | Self::Identity { .. }
             | Self::Usage { .. }
@@ -370,6 +384,7 @@ impl Finding {
             Self::Opened { .. }
             | Self::ToolCall { .. }
             | Self::Signature { .. }
+            | Self::ReasoningMember(_)
             | Self::Finish { .. }
             | Self::Identity { .. }
             | Self::Usage { .. }
@@ -393,6 +408,7 @@ impl Finding {
             | Self::ToolCall { .. }
             | Self::ToolArguments { .. }
             | Self::Signature { .. }
+            | Self::ReasoningMember(_)
             | Self::Error(_)
             | Self::Blocked(_)
             | Self::Unknown => 0,
@@ -410,10 +426,14 @@ impl Finding {
             Self::Opened { choice } => {
                 turn.choice_mut(*choice);
             }
-            Self::Signature { choice, tool_call, token } => {
-                let signs = match *tool_call {
-                    Some(index) => Signed::ToolCall { index },
-                    None => Signed::Reasoning { end: turn.choice_mut(*choice).reasoning.len() },
+            Self::ReasoningMember(member) => turn.reasoning_member = Some(*member),
+            Self::Signature { choice, part, token } => {
+                let signs = match *part {
+                    SignedPart::Reasoning => {
+                        Signed::Reasoning { end: turn.choice_mut(*choice).reasoning.len() }
+                    }
+                    SignedPart::Hidden => Signed::Hidden,
+                    SignedPart::ToolCall(index) => Signed::ToolCall { index },
                 };
                 let token = findings.resolve(data, *token).to_owned();
                 turn.signatures.push(Signature { choice: *choice, signs, token });
@@ -467,6 +487,7 @@ impl Finding {
             }
             Self::Opened { .. }
             | Self::Signature { .. }
+            | Self::ReasoningMember(_)
             | Self::Finish { .. }
             | Self::Identity { .. }
             | Self::Usage { .. }

@@ -16,7 +16,7 @@ use self::arguments::{PartialArg, Streamed};
 use super::choices::Choices;
 use super::definition::Definition;
 use super::few::Few;
-use super::findings::{Finding, Findings};
+use super::findings::{Finding, Findings, SignedPart};
 use super::identity::Identity;
 use super::json::{self, JsonStr, Member};
 use super::tools::{Fragment, Tools};
@@ -117,7 +117,8 @@ impl Gemini {
                     let calls = &mut self.streamed;
                     passed_on |= function_call(data, choice, call, &mut open.tools, calls, findings)?;
                     let signature = part.thought_signature.unwrap_or_default();
-                    findings.push_signature(data, choice, open.tools.newest(), signature);
+                    let part = open.tools.newest().map_or(SignedPart::Reasoning, SignedPart::ToolCall);
+                    findings.push_signature(data, choice, part, signature);
                 }
                 // A signature comes alone, too; any other part is of a kind that is no text.
                 None => passed_on |= part.text.is_none() && part.thought_signature.is_none(),

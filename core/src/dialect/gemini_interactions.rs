@@ -16,7 +16,7 @@ use super::blocks::Blocks;
 use super::choices::Choices;
 use super::definition::Definition;
 use super::few::Few;
-use super::findings::{Finding, Findings};
+use super::findings::{Finding, Findings, SignedPart};
 use super::identity::Identity;
 use super::json::{self, JsonStr, Member};
 use super::tools::Fragment;
@@ -123,7 +123,9 @@ impl GeminiInteractions {
                 if findings.len() > before || call.is_some() {
                     self.tell(index, step.kind())?;
                 }
+                let signature = if call.is_some() { step.signature } else { JsonStr::default() };
                 self.blocks.start(data, findings, index, call)?;
+                self.sign_call(data, signature, findings);
             }
             Some("step.delta" | "content.delta") => {
                 self.choices.open(0, findings)?;
@@ -148,6 +150,13 @@ impl GeminiInteractions {
         Ok(())
     }
 
+    /// Signs the call that was opened last
+    fn sign_call(&self, data: &str, signature: JsonStr<'_>, findings: &mut Findings) {
+        if let Some(index) = self.blocks.newest() {
+            findings.push_signature(data, 0, SignedPart::ToolCall(index), signature);
+        }
+    }
+
     fn delta(
         &mut self,
         data: &str,
@@ -163,7 +172,10 @@ impl GeminiInteractions {
                     findings.push(Finding::Unknown);
                 }
             }
-            Some("thought_signature") => {}
+            Some("thought_signature") => {
+                findings.push_signature(data, 0, SignedPart::Reasoning, delta.signature);
+                self.tell(index, Kind::Reasoning)?;
+            }
             _ => match self.read_delta(data, index, delta, findings)? {
                 // Google's own calls, and formerly all, come whole in the delta of a call that is open.
                 Read::Call(call) => {
@@ -229,7 +241,10 @@ impl GeminiInteractions {
                 continue;
             }
             match step.read(data, findings)? {
-                Read::Call(call) => self.blocks.whole(data, findings, call)?,
+                Read::Call(call) => {
+                    self.blocks.whole(data, findings, call)?;
+                    self.sign_call(data, step.signature, findings);
+                }
                 Read::Unknown => findings.push(Finding::Unknown),
                 Read::Said => {}
             }
@@ -296,6 +311,7 @@ impl<'a> Step<'a> {
                             .push_piece(data, part.text, |text| Finding::Reasoning { choice: 0, text })?;
                     }
                 }
+                findings.push_signature(data, 0, SignedPart::Reasoning, self.signature);
                 return Ok(Read::Said);
             }
             "function_call" => (ToolKind::Function, self.name),
@@ -373,6 +389,7 @@ struct Step<'a> {
     id: JsonStr<'a>,
     name: JsonStr<'a>,
     text: JsonStr<'a>,
+    signature: JsonStr<'a>,
     content: Option<&'a RawValue>,
     summary: Option<&'a RawValue>,
     annotations: Option<&'a RawValue>,

@@ -21,6 +21,7 @@ use super::json::{self, JsonStr, Member};
 use super::tools::{Fragment, Function, ToolCall};
 use super::{Decode, Decoder, Malformed, Progress, finish, in_band_error, provider_error, usage};
 use crate::framing::Framing;
+use crate::outcome::ReasoningMember;
 
 /// The sentinel
 pub(super) const DONE: &str = "[DONE]";
@@ -42,6 +43,8 @@ pub const COMPLETIONS: Definition = Definition { name: "openai-completions", ..D
 pub struct OpenAiChat {
     choices: Choices,
     identity: Identity,
+    /// Where reasoning came, and whether it had words there
+    reasoning: Option<(ReasoningMember, bool)>,
     ended: bool,
 }
 
@@ -106,20 +109,25 @@ impl OpenAiChat {
         let open = self.choices.open(index, findings)?;
         let before = findings.len();
         let mut passed_on = false;
+        let mut reasons_in = None;
         if let Some(delta) = choice.delta.as_ref().present()? {
+            reasons_in = delta.reasoning_member();
             passed_on |= message(data, index, delta, Calls::InPieces, open, findings)?;
         }
         // Some servers have an empty delta beside what they say. A message is the whole answer: after
         // deltas it would be said twice.
         if findings.len() == before {
             if let Some(whole) = choice.message.filter(|_| !open.said) {
-                passed_on |= message(data, index, &json::object(Some(whole))?, Calls::Whole, open, findings)?;
+                let whole = json::object::<Message<'_>>(Some(whole))?;
+                reasons_in = whole.reasoning_member();
+                passed_on |= message(data, index, &whole, Calls::Whole, open, findings)?;
             }
             if choice.message.is_none() {
                 findings.push_piece(data, choice.text, |text| Finding::Text { choice: index, text })?;
             }
         }
         open.said |= findings.len() > before;
+        remember(&mut self.reasoning, reasons_in, findings);
         if passed_on {
             findings.push(Finding::Unknown);
         }
@@ -129,6 +137,32 @@ impl OpenAiChat {
             open.finished |= finish::push(findings, data, index, choice.finish_reason, none);
         }
         Ok(())
+    }
+}
+
+/// Remembers where reasoning comes: a member with words goes before an empty one
+fn remember(
+    known: &mut Option<(ReasoningMember, bool)>,
+    came: Option<(ReasoningMember, bool)>,
+    findings: &mut Findings,
+) {
+    let Some((member, has_words)) = came else { return };
+    if known.is_none_or(|(_, had_words)| has_words && !had_words) {
+        *known = came;
+        findings.push(Finding::ReasoningMember(member));
+    }
+}
+
+impl Message<'_> {
+    /// Where it has reasoning, and whether that has words
+    fn reasoning_member(&self) -> Option<(ReasoningMember, bool)> {
+        let members = [
+            (ReasoningMember::ReasoningContent, self.reasoning_content),
+            (ReasoningMember::Reasoning, self.reasoning),
+        ];
+        let present = members.map(|(member, text)| text.map(|text| (member, !text.is_empty())));
+        let with_words = present.into_iter().flatten().find(|(_, has_words)| *has_words);
+        with_words.or(present.into_iter().flatten().next())
     }
 }
 
@@ -151,7 +185,7 @@ fn message(
     open: &mut Open,
     findings: &mut Findings,
 ) -> Result<bool, Malformed> {
-    let reasoning = said.reasoning_content.or(said.reasoning);
+    let reasoning = said.reasoning_content.unwrap_or_default().or(said.reasoning.unwrap_or_default());
     findings.push_piece(data, reasoning, |text| Finding::Reasoning { choice, text })?;
     let mut passed_on = false;
     for part in json::parts::<Part<'_>>(said.content)?.iter() {
@@ -223,10 +257,8 @@ struct Choice<'a> {
 struct Message<'a> {
     #[serde(borrow)]
     content: Option<&'a RawValue>,
-    #[serde(default)]
-    reasoning_content: JsonStr<'a>,
-    #[serde(default)]
-    reasoning: JsonStr<'a>,
+    reasoning_content: Option<JsonStr<'a>>,
+    reasoning: Option<JsonStr<'a>>,
     #[serde(default)]
     refusal: JsonStr<'a>,
     #[serde(default)]

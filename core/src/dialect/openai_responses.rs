@@ -14,7 +14,7 @@ use self::event::{Event, Output, Response};
 use super::choices::Choices;
 use super::definition::Definition;
 use super::few::Few;
-use super::findings::{Finding, Findings, Span};
+use super::findings::{Finding, Findings, SignedPart, Span};
 use super::identity::Identity;
 use super::json::{self, JsonStr};
 use super::provider_error;
@@ -54,7 +54,7 @@ struct Item {
     id: Digest,
     /// Whether its id and name are known, which a call's deltas do not say
     headed: bool,
-    /// Whether something of a call's arguments came
+    /// Whether something of a call's arguments came, or reasoning in the form that only OpenAI can read
     said: bool,
     /// Whether the event came that has the whole of it
     whole: bool,
@@ -480,7 +480,14 @@ impl OpenAiResponses {
         let ItemKind::Call(kind) = item.kind else {
             // Some servers number the parts in another way than they list them.
             let length: usize = parts.iter().map(|part| part.digest.length).sum();
-            return if length <= item.length() { Ok(()) } else { self.missing(data, at, parts, findings) };
+            if length > item.length() {
+                self.missing(data, at, parts, findings)?;
+            }
+            let encrypted = output.encrypted_content;
+            if !encrypted.is_empty() && !std::mem::replace(&mut self.items[at].said, true) {
+                findings.push_signature(data, 0, SignedPart::Reasoning, encrypted);
+            }
+            return Ok(());
         };
         if std::mem::replace(&mut item.said, true) {
             return Ok(());

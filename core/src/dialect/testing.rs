@@ -117,6 +117,7 @@ fn run<E: Data + Copy>(
                 Finding::Unknown => played.unknown += 1,
                 Finding::ToolCall { .. }
                 | Finding::Signature { .. }
+                | Finding::ReasoningMember(_)
                 | Finding::Finish { .. }
                 | Finding::Usage { .. } => {}
             }

@@ -25,7 +25,7 @@ pub use error::{
 };
 pub use response::Response;
 pub use timeline::{AttemptRecord, Note, Reason, Span, SpanKind, Timeline};
-pub use turn::{Choice, Delta, Signature, Signed, ToolCall, ToolKind, Turn, Usage};
+pub use turn::{Choice, Delta, ReasoningMember, Signature, Signed, ToolCall, ToolKind, Turn, Usage};
 
 /// How a call ended, and how it came to that (rule END-1)
 #[derive(Clone, Debug, PartialEq)]

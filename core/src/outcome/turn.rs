@@ -82,12 +82,37 @@ pub struct Turn {
     /// What the provider wants back with the answer, where it signs parts of it; in order
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub signatures: Vec<Signature>,
+    /// Where a server that speaks OpenAI Chat gives its reasoning, and wants it back
+    #[serde(skip)]
+    pub reasoning_member: Option<ReasoningMember>,
+}
+
+/// The member of a message in which a server that speaks OpenAI Chat gives its reasoning
+///
+/// OpenAI itself gives none. DeepSeek and Moonshot refuse the results of tools without it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReasoningMember {
+    /// `reasoning_content`: DeepSeek, Moonshot, Z.ai, Alibaba, llama.cpp and others
+    ReasoningContent,
+    /// `reasoning`: OpenRouter, Groq, Cerebras, vLLM and others
+    Reasoning,
+}
+
+impl ReasoningMember {
+    /// Its name in JSON
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReasoningContent => "reasoning_content",
+            Self::Reasoning => "reasoning",
+        }
+    }
 }
 
 /// A token by which a provider knows a part of its answer when that is sent back
 ///
 /// Anthropic signs what it thinks, and refuses the results of tools without it; Gemini signs calls of
-/// functions, and does the same.
+/// functions, and does the same. OpenAI gives its reasoning in a form that only it can read, where the
+/// request includes `reasoning.encrypted_content`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Signature {
     /// Which of several answers
@@ -107,6 +132,10 @@ pub enum Signed {
         /// The end, in bytes of [`Choice::reasoning`]
         end: usize,
     },
+    /// No part of the turn: reasoning that the provider keeps to itself, of which the token is all there is
+    ///
+    /// Anthropic's `redacted_thinking`, which goes back as it came, at its place among the signatures.
+    Hidden,
     /// A tool call, by its position in [`Choice::tool_calls`]
     ToolCall {
         /// The position

@@ -105,6 +105,8 @@ pub enum ToolEnd {
     Returned,
     /// The tool failed
     Failed,
+    /// The tool panicked; the message goes to the process's panic hook and nowhere else
+    Panicked,
     /// It ran into its bound
     TimedOut {
         /// `tool_timeout`

@@ -1,6 +1,7 @@
 //! The tools of one answer, side by side, each within its bound.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -52,7 +53,16 @@ enum State {
 struct Run {
     began: Instant,
     limit: Option<Duration>,
-    future: ToolFuture<'static>,
+    /// None once it is dropped
+    future: Option<ToolFuture<'static>>,
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let future = self.future.take();
+        // What it leaves behind is its own; that it cannot even be dropped changes nothing for the others.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(future)));
+    }
 }
 
 impl Running {
@@ -179,7 +189,7 @@ impl Running {
             let (tool, arguments) = (Arc::clone(tool), arguments.take());
             let limit = if tool.is_bounded() { None } else { terms.timeout.limit() };
             let future = terms.scope.clone().wrap(async move { tool.call(arguments).await });
-            slot.state = State::Running(Run { began: now, limit, future: Box::pin(future) });
+            slot.state = State::Running(Run { began: now, limit, future: Some(Box::pin(future)) });
             self.news.push_back(News::Called(slot.call.clone()));
             room -= 1;
         }
@@ -189,12 +199,17 @@ impl Running {
         for at in 0..self.calls.len() {
             let slot = &mut self.calls[at];
             let State::Running(run) = &mut slot.state else { continue };
+            let Some(future) = &mut run.future else { continue };
             slot.elapsed = now - run.began;
             // A tool that is done is done, though its time is up as well.
-            let (end, value) = match run.future.as_mut().poll(cx) {
-                Poll::Ready(Ok(value)) => (ToolEnd::Returned, Ok(value)),
-                Poll::Ready(Err(error)) => (ToolEnd::Failed, Err(error.to_string())),
-                Poll::Pending => match run.limit.filter(|limit| slot.elapsed >= *limit) {
+            // A future that panicked is not polled again, so nobody sees what state it is in.
+            let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
+            let (end, value) = match polled {
+                Ok(Poll::Ready(Ok(value))) => (ToolEnd::Returned, Ok(value)),
+                Ok(Poll::Ready(Err(error))) => (ToolEnd::Failed, Err(error.to_string())),
+                // Its message may hold anything, and is told to nobody here.
+                Err(_) => (ToolEnd::Panicked, Err("the tool panicked".to_owned())),
+                Ok(Poll::Pending) => match run.limit.filter(|limit| slot.elapsed >= *limit) {
                     None => continue,
                     Some(limit) => {
                         let message = format!("the tool was not done within {limit:?}");

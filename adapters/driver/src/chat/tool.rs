@@ -18,7 +18,8 @@ pub trait Tool: Send + Sync {
     /// Does what it is for
     ///
     /// The future is polled within the scope in which the loop began (rule CFG-3), and dropped when its
-    /// time is up or the loop is. A panic of it goes through the loop to whoever polls that.
+    /// time is up or the loop is. Where it panics, the model is told so, but not with what message, and
+    /// the loop goes on; a program that aborts on panics does all the same.
     fn call(&self, arguments: Value) -> ToolFuture<'_>;
 
     /// Whether each call of it ends within a bound of its own, as a request of MCP does

@@ -14,8 +14,8 @@ use crate::client::{Client, Network};
 /// Calls a model, runs the tools that it asks for, tells it what they gave, and so on (rule CHAT-2)
 ///
 /// All runs under the configuration in force where a run begins. The tools that one answer asks for
-/// run side by side, each bounded by `tool_timeout`; those that fail, take too long or do not exist are
-/// told to the model as such. A tool call that did not come whole is never run (rule STR-11).
+/// run side by side, each bounded by `tool_timeout`; those that fail, panic, take too long or do not exist
+/// are told to the model as such. A tool call that did not come whole is never run (rule STR-11).
 ///
 /// The first call of the model is retried as any other; what comes after it is not, for deltas or
 /// tools have then been seen (rule RTY-5), unless [`ToolLoop::retry_each_turn`] says so.

@@ -30,11 +30,13 @@ async fn openai_responses() {
         json!({"type": "response.completed", "response": {"id": "r", "status": "completed", "usage": usage}});
     let call =
         json!({"type": "function_call", "id": "fc_1", "call_id": "t1", "name": "echo", "arguments": ""});
+    let thought = json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "sealed"});
     let turns = [
         vec![
-            json!({"type": "response.output_item.added", "output_index": 0, "item": call}),
-            json!({"type": "response.function_call_arguments.delta", "output_index": 0, "delta": "{\"x\":1}"}),
-            json!({"type": "response.function_call_arguments.done", "output_index": 0, "arguments": "{\"x\":1}"}),
+            json!({"type": "response.output_item.done", "output_index": 0, "item": thought}),
+            json!({"type": "response.output_item.added", "output_index": 1, "item": call}),
+            json!({"type": "response.function_call_arguments.delta", "output_index": 1, "delta": "{\"x\":1}"}),
+            json!({"type": "response.function_call_arguments.done", "output_index": 1, "arguments": "{\"x\":1}"}),
             done.clone(),
         ],
         vec![json!({"type": "response.output_text.delta", "output_index": 0, "delta": "So."}), done],
@@ -43,8 +45,90 @@ async fn openai_responses() {
         second_request(Format::OpenAiResponses, turns).await,
         [
             json!({"role": "user", "content": "Go"}),
+            json!({"type": "reasoning", "summary": [], "encrypted_content": "sealed"}),
             json!({"type": "function_call", "call_id": "t1", "name": "echo", "arguments": "{\"x\":1}"}),
             json!({"type": "function_call_output", "call_id": "t1", "output": "{\"x\":1}"}),
+        ]
+    );
+}
+
+/// As DeepSeek and Moonshot answer, who refuse the second request without the reasoning
+#[tokio::test]
+async fn openai_chat_with_reasoning() {
+    let chunk = |delta: Value| json!({"id": "c", "choices": [{"index": 0, "delta": delta}]});
+    let end = |reason: &str| {
+        json!({
+            "choices": [{"index": 0, "delta": {}, "finish_reason": reason}],
+            "usage": {"prompt_tokens": 10, "completion_tokens": 3},
+        })
+    };
+    let call =
+        json!({"id": "t1", "type": "function", "function": {"name": "echo", "arguments": "{\"x\":1}"}});
+    let mut piece = call.clone();
+    piece["index"] = 0.into();
+    let turns = [
+        vec![
+            chunk(json!({"role": "assistant", "content": null, "reasoning_content": "Hm"})),
+            chunk(json!({"content": null, "reasoning_content": "m."})),
+            chunk(json!({"tool_calls": [piece]})),
+            end("tool_calls"),
+            "[DONE]".into(),
+        ],
+        vec![chunk(json!({"content": "So."})), end("stop"), "[DONE]".into()],
+    ];
+    assert_eq!(
+        second_request(Format::OpenAiChat, turns).await,
+        [
+            json!({"role": "user", "content": "Go"}),
+            json!({
+                "role": "assistant", "content": null, "reasoning_content": "Hmm.", "tool_calls": [call],
+            }),
+            json!({"role": "tool", "tool_call_id": "t1", "content": "{\"x\":1}"}),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn gemini_interactions() {
+    let event = |kind: &str, mut event: Value| {
+        event["event_type"] = kind.into();
+        event
+    };
+    let created = event("interaction.created", json!({"interaction": {"id": "i", "status": "in_progress"}}));
+    let completed = |status: &str| {
+        let usage = json!({"total_input_tokens": 10, "total_output_tokens": 3, "total_tokens": 13});
+        event("interaction.completed", json!({"interaction": {"id": "i", "status": status, "usage": usage}}))
+    };
+    let call = json!({"type": "function_call", "id": "t1", "name": "echo", "arguments": {"x": 1}});
+    let sign = json!({"type": "thought_signature", "signature": "signed"});
+    let turns = [
+        vec![
+            created.clone(),
+            event("step.start", json!({"index": 0, "step": {"type": "thought"}})),
+            event("step.delta", json!({"index": 0, "delta": sign})),
+            event("step.stop", json!({"index": 0})),
+            event("step.start", json!({"index": 1, "step": call})),
+            event("step.stop", json!({"index": 1})),
+            completed("requires_action"),
+        ],
+        vec![
+            created,
+            event("step.start", json!({"index": 0, "step": {"type": "model_output"}})),
+            event("step.delta", json!({"index": 0, "delta": {"type": "text", "text": "So."}})),
+            event("step.stop", json!({"index": 0})),
+            completed("completed"),
+        ],
+    ];
+    assert_eq!(
+        second_request(Format::GeminiInteractions, turns).await,
+        [
+            json!({"type": "user_input", "content": [{"type": "text", "text": "Go"}]}),
+            json!({"type": "thought", "signature": "signed"}),
+            call,
+            json!({
+                "type": "function_result", "call_id": "t1", "name": "echo",
+                "result": [{"type": "text", "text": "{\"x\":1}"}],
+            }),
         ]
     );
 }
@@ -62,6 +146,8 @@ async fn anthropic() {
             block(json!({"type": "thinking", "thinking": "", "signature": ""})),
             delta(json!({"type": "thinking_delta", "thinking": "Hm."})),
             delta(json!({"type": "signature_delta", "signature": "signed"})),
+            stop.clone(),
+            block(json!({"type": "redacted_thinking", "data": "hidden"})),
             stop.clone(),
             block(json!({"type": "tool_use", "id": "t1", "name": "echo", "input": {}})),
             delta(json!({"type": "input_json_delta", "partial_json": "{\"x\":1}"})),
@@ -84,6 +170,7 @@ async fn anthropic() {
             json!({"role": "user", "content": "Go"}),
             json!({"role": "assistant", "content": [
                 {"type": "thinking", "thinking": "Hm.", "signature": "signed"},
+                {"type": "redacted_thinking", "data": "hidden"},
                 {"type": "tool_use", "id": "t1", "name": "echo", "input": {"x": 1}},
             ]}),
             json!({"role": "user", "content": [

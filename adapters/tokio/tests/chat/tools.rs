@@ -144,6 +144,50 @@ async fn what_cannot_be_run_is_told_to_the_model_and_never_run() {
     assert_eq!(told[5]["content"], "{\"x\":1}");
 }
 
+/// Panics when it is dropped
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("sk-dropped");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_panics_is_told_to_the_model_and_the_others_go_on() {
+    let names = ["at-once", "later", "when-called", "when-dropped", "echo"];
+    let calls: Vec<_> = names.iter().map(|name| (*name, *name, "{}")).collect();
+    let mock = serve([chat("", &calls, "tool_calls"), chat("Well.", &[], "stop")]);
+    let (client, mut conversation) = (client(), conversation(&mock, Format::OpenAiChat));
+    let runs = Arc::default();
+    let tools = ToolLoop::new([echo(&runs)])
+        .tool(tool("at-once", "", object(), |_| async { panic!("sk-secret") }))
+        .tool(tool("later", "", object(), |_| async {
+            tokio::task::yield_now().await;
+            panic!("sk-secret")
+        }))
+        .tool(tool("when-called", "", object(), |arguments: Value| {
+            assert!(arguments.is_null(), "sk-secret");
+            async { Ok(Value::Null) }
+        }))
+        .tool(tool("when-dropped", "", object(), |_| async {
+            let _bomb = Bomb;
+            pending().await
+        }));
+    let limit = Duration::from_millis(100);
+    let scope = Overrides::new().tool_timeout(limit);
+    let run = RequestConfig::sync_scope(&scope, || tools.run(&client, &mut conversation, "Go"));
+    let report = run.unwrap().unwrap().report().await;
+    assert_eq!((report.end, report.text()), (LoopEnd::Answered, "Well."));
+    let ends: Vec<_> = report.tools.iter().map(|record| record.end).collect();
+    let (panicked, timed_out) = (ToolEnd::Panicked, ToolEnd::TimedOut { limit });
+    assert_eq!(ends, [panicked, panicked, panicked, timed_out, ToolEnd::Returned]);
+    let told = bodies(&mock)[1]["messages"].to_string();
+    assert!(told.contains("the tool panicked") && !told.contains("sk-"), "{told}");
+}
+
 #[tokio::test]
 async fn a_call_that_was_cut_off_is_never_run() {
     let mock = serve([chat("Hm", &[("t1", "echo", "{}"), ("t2", "echo", "{\"x")], "length")]);

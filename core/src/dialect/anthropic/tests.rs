@@ -114,6 +114,21 @@ fn what_was_thought_is_signed_in_a_stream_and_in_a_whole_answer() {
 }
 
 #[test]
+fn redacted_thinking_is_kept_as_it_came_and_never_shown() {
+    let block = r#"{"type":"redacted_thinking","data":"EroB+/="}"#;
+    let start = format!(r#"{{"type":"content_block_start","index":0,"content_block":{block}}}"#);
+    let streamed =
+        play(MESSAGES, &[START, &start, BLOCK_STOP, BLOCK, &text("Hi"), BLOCK_STOP, &end("end_turn"), STOP]);
+    let hidden = Signature { choice: 0, signs: Signed::Hidden, token: "EroB+/=".to_owned() };
+    let whole = format!(r#"{{"content":[{block},{{"type":"text","text":"Hi"}}],"stop_reason":"end_turn"}}"#);
+    for played in [streamed, play_unary(MESSAGES, &whole)] {
+        assert_eq!(played.turn.signatures, std::slice::from_ref(&hidden));
+        let choice = &played.turn.choices[0];
+        assert_eq!((&*choice.text, &*choice.reasoning, played.unknown), ("Hi", "", 0));
+    }
+}
+
+#[test]
 fn citations_pass_as_they_came() {
     let cited =
         delta(0, r#"{"type":"citations_delta","citation":{"type":"char_location","cited_text":"a"}}"#);

@@ -2,6 +2,7 @@ use super::super::Dialect::GeminiInteractions as INTERACTIONS;
 use super::super::finish::Ending;
 use super::super::testing::{malformed, play, play_named, play_unary};
 use super::*;
+use crate::outcome::{Signature, Signed};
 
 const CREATED: &str =
     r#"{"interaction":{"id":"i1","status":"in_progress","model":"m"},"event_type":"interaction.created"}"#;
@@ -99,6 +100,33 @@ fn thoughts_are_reasoning() {
     );
     assert_eq!((&*played.turn.choices[0].reasoning, played.turn.text()), ("Let me", "Hey"));
     assert_eq!(played.unknown, 0);
+    assert_eq!(played.turn.signatures, [signed(Signed::Reasoning { end: 6 }, "s")]);
+}
+
+fn signed(signs: Signed, token: &str) -> Signature {
+    Signature { choice: 0, signs, token: token.to_owned() }
+}
+
+#[test]
+fn thoughts_and_calls_are_signed_once() {
+    let thought = r#"{"type":"thought","signature":"s1"}"#;
+    let call = r#"{"type":"function_call","id":"a","name":"f","arguments":{},"signature":"s2"}"#;
+    let steps = format!("[{thought},{call}]");
+    let interaction = format!(r#"{{"id":"i1","model":"m","status":"requires_action","steps":{steps}}}"#);
+    let end = format!(r#"{{"interaction":{interaction},"event_type":"interaction.completed"}}"#);
+    let sign = delta(0, r#"{"type":"thought_signature","signature":"s1"}"#);
+    let opened = [start(0, r#"{"type":"thought"}"#), start(0, thought), start(1, call), stop(0), stop(1)];
+    let [bare, whole, called, stop, stopped] = opened.each_ref().map(String::as_str);
+    let expected = [signed(Signed::Reasoning { end: 0 }, "s1"), signed(Signed::ToolCall { index: 0 }, "s2")];
+    for played in [
+        play(INTERACTIONS, &[CREATED, bare, &sign, stop, called, stopped, &end]),
+        play(INTERACTIONS, &[CREATED, whole, stop, called, stopped, &end]),
+        play(INTERACTIONS, &[CREATED, &end]),
+        play_unary(INTERACTIONS, &interaction),
+    ] {
+        assert_eq!(played.turn.signatures, expected);
+        assert_eq!(played.calls(), [["a", "f", "{}"]]);
+    }
 }
 
 #[test]

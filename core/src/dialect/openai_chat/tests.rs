@@ -1,4 +1,5 @@
 mod oddities;
+mod reasoning;
 mod whole_messages;
 
 use super::super::Dialect::{OpenAiChat as CHAT, OpenAiCompletions as COMPLETIONS};

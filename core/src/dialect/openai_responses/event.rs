@@ -63,6 +63,8 @@ pub(super) struct Output<'a> {
     pub(super) call_id: JsonStr<'a>,
     #[serde(default)]
     pub(super) name: JsonStr<'a>,
+    #[serde(default)]
+    pub(super) encrypted_content: JsonStr<'a>,
     pub(super) arguments: Option<&'a RawValue>,
     pub(super) input: Option<&'a RawValue>,
     pub(super) summary: Option<&'a RawValue>,

@@ -2,6 +2,7 @@ use super::super::Dialect::OpenAiResponses as RESPONSES;
 use super::super::finish::Ending;
 use super::super::testing::{malformed, play, play_named, play_unary};
 use super::*;
+use crate::outcome::{Signature, Signed};
 
 const CREATED: &str = r#"{"type":"response.created","sequence_number":0,"response":{"id":"r1","model":"gpt","status":"in_progress","output":[]}}"#;
 const COMPLETED: &str = r#"{"type":"response.completed","sequence_number":9,"response":{"id":"r1","status":"completed","output":[],"usage":{"input_tokens":5,"output_tokens":2,"total_tokens":7}}}"#;
@@ -312,4 +313,27 @@ fn parts_of_one_text_are_each_said() {
     let twice = r#"{"type":"reasoning","summary":[{"text":"Hm"}],"content":[{"text":"Hm"}]}"#;
     let played = play(RESPONSES, &[CREATED, &piece("reasoning_text", 0, "Hm"), &done(0, twice)]);
     assert_eq!(played.turn.choices[0].reasoning, "Hm");
+}
+
+#[test]
+fn encrypted_reasoning_is_kept_once_where_it_stood() {
+    let item = r#"{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"Hm"}],"encrypted_content":"gAA="}"#;
+    let bare = r#"{"type":"reasoning","id":"rs_2","summary":[],"encrypted_content":"gBB="}"#;
+    let added = r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gA"}}"#;
+    let delta = r#"{"type":"response.reasoning_summary_text.delta","output_index":0,"item_id":"rs_1","summary_index":0,"delta":"Hm"}"#;
+    let done = |at: u32, item: &str| {
+        format!(r#"{{"type":"response.output_item.done","output_index":{at},"item":{item}}}"#)
+    };
+    let response = format!(r#"{{"id":"r","status":"completed","output":[{item},{bare}]}}"#);
+    let completed = format!(r#"{{"type":"response.completed","response":{response}}}"#);
+    let events = [added, delta, &done(0, item), &done(1, bare), &completed];
+    let signed = |token: &str| {
+        let (choice, signs, token) = (0, Signed::Reasoning { end: 2 }, token.to_owned());
+        Signature { choice, signs, token }
+    };
+    for played in [play(RESPONSES, &events), play(RESPONSES, &events[4..]), play_unary(RESPONSES, &response)]
+    {
+        assert_eq!(played.turn.signatures, [signed("gAA="), signed("gBB=")]);
+        assert_eq!((&*played.turn.choices[0].reasoning, played.unknown), ("Hm", 0));
+    }
 }

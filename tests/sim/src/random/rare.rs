@@ -16,7 +16,7 @@ use super::plan::{
 pub(super) const ONE_IN: u32 = 7;
 
 /// What happens in one of them
-const RARE: [fn(&mut Plan, &mut Choices<'_>); 14] = [
+const RARE: [fn(&mut Plan, &mut Choices<'_>); 16] = [
     prompt_blocked,
     message_begins_again,
     choice_after_marker,
@@ -31,6 +31,8 @@ const RARE: [fn(&mut Plan, &mut Choices<'_>); 14] = [
     body_fails,
     unary_body_breaks_off,
     given_up,
+    answer_near_its_cap,
+    proxy_refuses,
 ];
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -40,6 +42,7 @@ impl Plan {
     pub(super) fn redraw_rare(&mut self, choices: &mut Choices<'_>) {
         let happens = choices.pick(&RARE);
         self.config = RequestConfig::default();
+        self.budget = None;
         self.exchanges.clear();
         self.exchanges.push(Exchange::new());
         let dialect = choices.pick(&Dialect::ALL);
@@ -163,4 +166,18 @@ fn unary_body_breaks_off(plan: &mut Plan, choices: &mut Choices<'_>) {
 fn given_up(plan: &mut Plan, choices: &mut Choices<'_>) {
     plan.exchanges[0].head = Head { retry_after: RetryAfter::Seconds(3), ..Head::new(503) };
     plan.calls[0].client.cancel = choices.pick(&[Cancel::After(SECOND), Cancel::AtEvent(0)]);
+}
+
+fn answer_near_its_cap(plan: &mut Plan, choices: &mut Choices<'_>) {
+    let overrides = Overrides::new().max_body_bytes(2_000);
+    plan.config = plan.config.with(&overrides).expect("a bound that can be had");
+    plan.is_of(choices.pick(&[Dialect::OpenAiChat, Dialect::Gemini, Dialect::Ollama]));
+    let last = choices.pick(&[Piece::Text, Piece::Long]);
+    plan.says(&[Piece::Long, Piece::Long, Piece::Long, last, Piece::Marker, Piece::Sentinel]);
+}
+
+fn proxy_refuses(plan: &mut Plan, choices: &mut Choices<'_>) {
+    plan.calls[0].forwarded = true;
+    plan.exchanges[0].head =
+        Head { framing: choices.pick(&[Framing::Chunks, Framing::Eof]), ..Head::new(407) };
 }

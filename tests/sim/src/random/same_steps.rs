@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use steadfast::call::{Call, Env, Fact, Request};
-use steadfast::config::RequestConfig;
 use steadfast::machine::{Drain, Event, Misuse, Step, Supply};
 use steadfast::time::Instant;
 use steadfast::trace::StepLine;
@@ -29,8 +28,14 @@ impl Twins {
             seed: plan.seed.wrapping_add(number as u64),
             unix_at_origin: Duration::from_secs(plan.unix_seconds),
         };
-        let made = |request, config: RequestConfig| Call::new(request, config, env, began);
-        Self { first: made(request.clone(), plan.config), second: made(request, plan.config) }
+        let make = |request| {
+            let mut call = Call::new(request, plan.config, env, began);
+            if plan.budget.is_some() {
+                call.ask_before_retries().expect("the call has not begun");
+            }
+            call
+        };
+        Self { first: make(request.clone()), second: make(request) }
     }
 
     /// At which places the second's drain is dropped and taken up again: a few of those at which the

@@ -140,8 +140,8 @@ impl Checks<'_> {
                 let exchange = &driver.plan.exchanges[server.next_exchange(driver.plan)];
                 self.watch.connects(*id, exchange, server.next_instance())
             }
-            Command::Retry(_) => Ok(()),
-            Command::Close(id, mode) => self.watch.closes(*id, mode, &server.wire, driver.whole),
+            Command::Retry(id) => self.watch.announces(*id),
+            Command::Close(id, mode) => self.watch.closes(*id, mode, &server.wire),
         }
     }
 
@@ -178,7 +178,7 @@ impl Checks<'_> {
             self.coverage.fault(if is_watched { Fault::Watched } else { Fault::Away });
         }
         if let Stop::Wait(wait) = &stop {
-            self.watch.waits(wait, driver.state, &server.wire, driver.whole)?;
+            self.watch.waits(wait, driver.state, &server.wire)?;
         }
         Ok(stop)
     }

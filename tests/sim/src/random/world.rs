@@ -2,22 +2,21 @@
 
 use std::time::Duration;
 
-use steadfast::call::{AttemptId, Call, Command, Fact, State, Timer};
-use steadfast::machine::{Event, FailureKind, ProxyRefusal, Stage, Wait};
+use steadfast::call::{Call, Command, Fact, State, Timer};
+use steadfast::machine::{Event, Wait};
 use steadfast::outcome::Outcome;
+use steadfast::retry::RetryBudget;
 use steadfast::time::Instant;
 
 use super::coverage::{Coverage, Fault, Paths};
 use super::driver::{Driver, Stop};
 use super::invariants::{Invariant, Violation};
 use super::log::Log;
-use super::met::{head_met, met};
-use super::plan::{Cancel, End, Plan};
+use super::plan::{Cancel, Plan};
 use super::requests::Requests;
 use super::same_steps::Twins;
-use super::server::{Arrival, Link, Server, reset};
+use super::server::{Arrival, Server};
 use super::watch::{Told, Watch};
-use super::wire::parsed_head;
 
 /// The most events of one call; more means that it does not come to an end
 pub const MAX_EVENTS_PER_CALL: u32 = 20_000;
@@ -29,6 +28,8 @@ pub(crate) struct World {
     pub(super) paths: Paths,
     requests: Requests,
     pub(super) commands: Vec<Command>,
+    /// What the calls of the present plan share for their retries, where they share it
+    pub(super) budget: Option<RetryBudget>,
     pub(crate) coverage: Coverage,
     pub(crate) log: Log,
     /// Steps that machines took
@@ -46,6 +47,7 @@ impl World {
             paths: Paths::new(),
             requests: Requests::default(),
             commands: Vec::new(),
+            budget: None,
             coverage: Coverage::default(),
             log: Log::default(),
             steps: 0,
@@ -59,6 +61,7 @@ impl World {
         let mut now = Instant::ORIGIN;
         self.server.clear();
         self.commands.clear();
+        self.budget = plan.budget.map(RetryBudget::new);
         let mut first = 0;
         while let Some(call) = plan.calls.get(first) {
             now = now + call.idle;
@@ -82,12 +85,13 @@ impl World {
 
     /// Makes a call, which is told nothing yet
     pub(super) fn begin<'p>(&mut self, plan: &'p Plan, number: usize, began: Instant) -> (Driver<'p>, Twins) {
-        let (request, whole) = self.requests.get(&plan.calls[number]);
+        let (request, outgoing) = self.requests.get(&plan.calls[number]);
         let mut twins = Twins::new(plan, number, request, began);
         if let Some(recorder) = self.log.recorder() {
             twins.first.record(recorder).expect("the call has not begun");
         }
-        self.watch.begin(plan, number, began);
+        self.watch.begin(plan, number, began, outgoing);
+        self.pay_in(began);
         self.calls += 1;
         let client = &plan.calls[number].client;
         let driver = Driver {
@@ -106,7 +110,7 @@ impl World {
             cancelled: false,
             failed: false,
             closed: None,
-            whole,
+            refused: None,
             stop: Stop::Before,
             looked: None,
         };
@@ -182,6 +186,10 @@ impl World {
                 stop = self.tell_stale(driver, twins, id)?;
                 continue;
             }
+            if let Some(id) = driver.refused.take() {
+                stop = self.refuse_retry(driver, twins, id)?;
+                continue;
+            }
             let due = wait.deadline.filter(|(at, _)| *at <= driver.now).map(|(_, timer)| timer);
             if due.is_none() {
                 looked = None;
@@ -253,139 +261,6 @@ impl World {
         self.server.arrived(driver.now, driver.plan, reads, outgoing, sizes, self.watch.truth.fed)
     }
 
-    /// Tells of what has come over the connection in use
-    fn arrive(
-        &mut self,
-        driver: &mut Driver<'_>,
-        twins: &mut Twins,
-        arrival: Arrival,
-    ) -> Result<Stop, Violation> {
-        let now = driver.now;
-        let Some(link) = &self.server.link else { return Ok(Stop::Held) };
-        let id = link.id;
-        let wire = &self.server.wire;
-        let truth = &mut self.watch.truth;
-        let coverage = &mut self.coverage;
-        let event = match arrival {
-            Arrival::Open => {
-                if now > link.asked_at() {
-                    coverage.fault(Fault::SlowConnect);
-                }
-                truth.place = super::truth::Place::Waiting;
-                truth.facts = link.facts;
-                Event::Connected(id)
-            }
-            Arrival::Reused => {
-                truth.place = super::truth::Place::Waiting;
-                truth.reused = true;
-                Event::Reused(id)
-            }
-            Arrival::NotOpen(failure) => {
-                coverage.fault(Fault::ConnectFails);
-                truth.not_connected(failure.stage);
-                truth.hopeless = matches!(
-                    failure.kind,
-                    FailureKind::Certificate(_) | FailureKind::Proxy(ProxyRefusal::Status(403))
-                );
-                Event::Failed(id, failure)
-            }
-            Arrival::LeftOver => {
-                coverage.fault(Fault::UnaskedBytes);
-                if truth.reused && truth.sent == 0 {
-                    truth.unasked = true;
-                } else {
-                    truth.polluted = true;
-                    truth.received += Link::surplus().len() as u64;
-                }
-                return self.tell(driver, twins, Told::Link, Event::Received(id, Link::surplus()));
-            }
-            Arrival::Bytes(count) => return self.bytes_came(driver, twins, id, count),
-            Arrival::Head => {
-                coverage.fault(Fault::Facts);
-                truth.head_came(now);
-                self.watch.heard = true;
-                let exchange = &driver.plan.exchanges[link.exchange];
-                head_met(coverage, driver.plan, link.exchange);
-                let head = parsed_head(exchange, driver.asked(), wire.is_coded());
-                return self.tell(driver, twins, Told::Link, Event::Fact(Fact::Head(id, head)));
-            }
-            Arrival::BodyEnd => {
-                truth.message_ended(now, &wire.marks);
-                return self.tell(driver, twins, Told::Link, Event::Fact(Fact::End(id)));
-            }
-            Arrival::Eof(ended) => {
-                coverage.fault(match (wire.end.1, ended) {
-                    (End::FinTwice, _) => Fault::FinTwice,
-                    (_, steadfast::machine::Ended::Clean) => Fault::Fin,
-                    _ => Fault::FinWithoutCloseNotify,
-                });
-                truth.eof(now, ended, &wire.marks, wire.is_whole, wire.body_start);
-                let twice = wire.end.1 == End::FinTwice;
-                let stop = self.tell(driver, twins, Told::Link, Event::Eof(id, ended))?;
-                if !twice || !matches!(stop, Stop::Wait(_)) {
-                    return Ok(stop);
-                }
-                if self.watch.live != Some(id) {
-                    self.watch.stale += 1;
-                }
-                return self.tell(driver, twins, Told::Nothing, Event::Eof(id, ended));
-            }
-            Arrival::Reset => {
-                coverage.fault(Fault::Reset);
-                truth.failed(now, &wire.marks);
-                Event::Failed(id, reset(Stage::Read))
-            }
-            Arrival::Took(bytes) => {
-                if (bytes as u64) < driver.whole {
-                    coverage.fault(Fault::ShortWrites);
-                }
-                truth.sent += bytes as u64;
-                self.watch.sent += bytes as u64;
-                Event::Sent(id, bytes)
-            }
-            Arrival::WriteBroke => {
-                coverage.fault(Fault::WriteBreaks);
-                truth.write_failed = true;
-                Event::Failed(id, reset(Stage::Write))
-            }
-        };
-        self.tell(driver, twins, Told::Link, event)
-    }
-
-    /// Bytes of the wire: of HTTP, or of a body that the transport has parsed
-    fn bytes_came(
-        &mut self,
-        driver: &mut Driver<'_>,
-        twins: &mut Twins,
-        id: AttemptId,
-        count: u32,
-    ) -> Result<Stop, Violation> {
-        let (mut checks, server) = self.apart();
-        let Some(link) = &server.link else { return Ok(Stop::Held) };
-        let wire = &server.wire;
-        let truth = &mut checks.watch.truth;
-        let from = truth.fed as usize;
-        let bytes = &wire.bytes[from..from + count as usize];
-        if truth.reused && truth.sent == 0 {
-            truth.unasked = true;
-            checks.coverage.fault(Fault::UnaskedBytes);
-        } else {
-            if !truth.is_request_whole(driver.whole) && from == 0 {
-                checks.coverage.fault(Fault::EarlyAnswer);
-            }
-            if count == 1 && driver.client.read_bytes > 0 {
-                checks.coverage.fault(Fault::SplitReads);
-            }
-            truth.came(driver.now, count, &wire.marks, |mark| {
-                met(checks.coverage, driver.plan, link.exchange, mark);
-            });
-        }
-        let event = if link.facts { Event::Fact(Fact::Body(id, bytes)) } else { Event::Received(id, bytes) };
-        let stop = checks.feed(driver, twins, Told::Link, &event, server)?;
-        self.act(driver)?;
-        Ok(stop)
-    }
-
     /// Reports an expiry, which must change something or move the deadline on
     fn elapsed(
         &mut self,
@@ -407,7 +282,7 @@ impl World {
 
     /// Does what was asked for
     pub(super) fn act(&mut self, driver: &mut Driver<'_>) -> Result<(), Violation> {
-        let Self { commands, server, watch, coverage, .. } = self;
+        let Self { commands, server, watch, coverage, budget, .. } = self;
         if commands.is_empty() {
             return Ok(());
         }
@@ -416,7 +291,10 @@ impl World {
                 Command::Connect(id) => {
                     server.connect(id, driver.now, driver.plan, driver.number, coverage);
                 }
-                Command::Retry(_) => {}
+                Command::Retry(id) => {
+                    let is_there = budget.as_mut().is_none_or(|budget| budget.withdraw(driver.now));
+                    driver.refused = (!is_there).then_some(id);
+                }
                 Command::Close(id, mode) => {
                     driver.closed = Some(id);
                     let is_clean = server.close(driver.now, mode, watch.fed_at_close, coverage);
