@@ -6,6 +6,7 @@
 //! | `plan`, `draw` | [`Plan`]: calls, and what their servers do; how it is drawn |
 //! | `rare` | plans of something rare, so that few runs meet every row of the coverage |
 //! | `wire`, `speech`, `coding` | what a server sends, and what each byte of it makes known |
+//! | `spoken` | what it has said of its answer by then |
 //! | `server` | the servers of a run, and the connections that calls leave |
 //! | `truth` | what the rules make of all that |
 //! | `world`, `arrive`, `driver` | the driver and the consumer, and what they are told |
@@ -44,6 +45,7 @@ mod server;
 mod settled;
 mod shrink;
 mod speech;
+mod spoken;
 mod steps;
 #[cfg(feature = "proptest")]
 mod strategy;
