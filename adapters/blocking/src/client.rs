@@ -103,7 +103,8 @@ impl Client {
     ///
     /// Each call pays in, each retry takes out, and a call that finds it used up fails with what the server
     /// said last, noted as `retry_budget_used_up`. Clones share it. Without one only `max_attempts` and
-    /// `total_deadline` hold back retries. A connection that was stale is replaced without asking.
+    /// `total_deadline` hold back retries. A connection that was stale is replaced without asking where nothing
+    /// was written to it; otherwise that is a retry like any other (rule RTY-6).
     pub fn with_retry_budget(mut self, settings: RetryBudgetSettings) -> Self {
         let budget = Arc::new(Mutex::new(RetryBudget::new(settings)));
         Arc::make_mut(&mut self.shared).budget = Some(budget);

@@ -8,10 +8,14 @@ use std::mem;
 use steadfast::machine::{Ended, IoFailure, Stage, io_failure};
 use steadfast_tls::{PlainRead, TlsClient, TlsConfig};
 
+use crate::sleeper::Bell;
 use crate::socket::Socket;
 
 /// The size of one read, in bytes
 pub(crate) const READ_BYTES: usize = 16 * 1024;
+
+/// How often a handshake goes round before the clock is read: its peer may always have more to say
+pub(crate) const MAX_ROUNDS: usize = 128;
 
 /// A connection: a socket, with TLS over it or without
 pub(crate) struct Connection {
@@ -56,9 +60,11 @@ impl Connection {
     }
 
     /// Goes on with the handshake; whether it is over, and all of it is written
-    pub(crate) fn shake_hands(&mut self) -> Result<bool, IoFailure> {
+    ///
+    /// Rings `bell` where it is to go on at once.
+    pub(crate) fn shake_hands(&mut self, bell: &Bell) -> Result<bool, IoFailure> {
         let Self { socket, early, tls: Some(tls) } = self else { return Ok(true) };
-        loop {
+        for _ in 0..MAX_ROUNDS {
             let is_flushed = tls.flush(socket)? & socket.flush()?;
             if !tls.client.is_handshaking() {
                 return Ok(is_flushed);
@@ -73,6 +79,8 @@ impl Connection {
                 }
             }
         }
+        bell.ring();
+        Ok(false)
     }
 
     /// Reads plain bytes: all that one read of the socket brings, as far as `buffer` has room

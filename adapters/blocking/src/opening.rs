@@ -15,7 +15,7 @@ use steadfast::machine::{FailureKind, IoFailure, ProxyRefusal, Stage, io_failure
 use steadfast::time::Instant;
 
 use crate::client::Shared;
-use crate::connection::{Came, Connection};
+use crate::connection::{Came, Connection, MAX_ROUNDS};
 use crate::look_up::LookUp;
 use crate::sleeper::{Bell, SOCKET};
 use crate::socket::{Socket, set_up};
@@ -25,6 +25,7 @@ pub(crate) struct Opening {
     shared: Arc<Shared>,
     origin: Origin,
     registry: Registry,
+    bell: Arc<Bell>,
     proxy: Option<Through>,
     step: Step,
 }
@@ -81,7 +82,7 @@ impl Opening {
             let interests = Interest::READABLE | Interest::WRITABLE;
             registry.register(&mut socket, SOCKET, interests).map_err(failed)?;
             let step = Step::Origin(Connection::new(Socket::Unix(socket)));
-            return Ok(Self { shared, origin, registry, proxy: None, step });
+            return Ok(Self { shared, origin, registry, bell: Arc::clone(bell), proxy: None, step });
         }
         let (host, port, proxy) = {
             let kind = FailureKind::Proxy(ProxyRefusal::Unusable);
@@ -104,7 +105,7 @@ impl Opening {
             Ok(address) => Step::Race(Race::new(vec![SocketAddr::new(address, port)])),
             Err(_) => Step::LookUp(shared.resolver.look_up(&host, port, bell)),
         };
-        Ok(Self { shared, origin, registry, proxy, step })
+        Ok(Self { shared, origin, registry, bell: Arc::clone(bell), proxy, step })
     }
 
     /// When to go on though nothing was heard
@@ -146,11 +147,12 @@ impl Opening {
                     Err(failure) => return Err(at_proxy(&self.proxy, failure)),
                 },
                 Step::ProxyHandshake(mut connection) => {
-                    if !connection.shake_hands().map_err(|failure| at_proxy(&self.proxy, failure))? {
+                    let is_over = connection.shake_hands(&self.bell);
+                    if !is_over.map_err(|failure| at_proxy(&self.proxy, failure))? {
                         let step = Step::ProxyHandshake(connection);
                         return Ok(Opened::NotYet(Box::new(Self { step, ..self })));
                     }
-                    Step::Reached(Socket::Secure(Box::new(connection)))
+                    Step::Reached(Socket::Secure(Box::new(connection), Arc::clone(&self.bell)))
                 }
                 Step::Reached(socket) => {
                     let connection = Connection::new(socket);
@@ -160,7 +162,7 @@ impl Opening {
                     }
                 }
                 Step::Tunnel(mut connection, mut tunnel, mut unread) => {
-                    if dig(&mut connection, &mut tunnel, &mut unread)? {
+                    if dig(&mut connection, &mut tunnel, &mut unread, &self.bell)? {
                         Step::Origin(connection.with_early(unread))
                     } else {
                         let step = Step::Tunnel(connection, tunnel, unread);
@@ -173,7 +175,7 @@ impl Opening {
                 Step::Origin(connection) => return Ok(Opened::Open(connection)),
                 Step::Handshake(mut connection) => {
                     let is_over = connection
-                        .shake_hands()
+                        .shake_hands(&self.bell)
                         // Whichever way the bytes were going.
                         .map_err(|failure| IoFailure { stage: Stage::Tls, ..failure })?;
                     if is_over {
@@ -259,9 +261,16 @@ fn answer(socket: &TcpStream) -> Option<io::Result<()>> {
 }
 
 /// Goes on with a proxy's handshake; whether it is over, with what came behind it in `unread`
-fn dig(connection: &mut Connection, tunnel: &mut Tunnel, unread: &mut Vec<u8>) -> Result<bool, IoFailure> {
+///
+/// Rings `bell` where it is to go on at once.
+fn dig(
+    connection: &mut Connection,
+    tunnel: &mut Tunnel,
+    unread: &mut Vec<u8>,
+    bell: &Bell,
+) -> Result<bool, IoFailure> {
     let at_proxy = |failure| IoFailure { stage: Stage::Proxy, ..failure };
-    loop {
+    for _ in 0..MAX_ROUNDS {
         while !tunnel.outgoing().is_empty() {
             match connection.write([tunnel.outgoing(), &[]]) {
                 None => return Ok(false),
@@ -285,6 +294,8 @@ fn dig(connection: &mut Connection, tunnel: &mut Tunnel, unread: &mut Vec<u8>) -
             }
         }
     }
+    bell.ring();
+    Ok(false)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A socket: TCP, on Unix a local one, or one within TLS to a proxy.
 
 use std::io::{self, IoSlice, Read, Write};
+use std::sync::Arc;
 
 use mio::net::TcpStream;
 #[cfg(unix)]
@@ -10,14 +11,18 @@ use steadfast::connect::TcpSettings;
 use steadfast::machine::{FailureKind, IoFailure};
 
 use crate::connection::{Came, Connection};
+use crate::sleeper::Bell;
+
+/// The most reads in a row that bring nothing but what TLS has to say for itself
+const MAX_EMPTY_READS: usize = 16;
 
 /// A socket that does not wait
 pub(crate) enum Socket {
     Tcp(TcpStream),
     #[cfg(unix)]
     Unix(UnixStream),
-    /// Within TLS to a proxy
-    Secure(Box<Connection>),
+    /// Within TLS to a proxy, and what wakes the call that it belongs to
+    Secure(Box<Connection>, Arc<Bell>),
 }
 
 impl Socket {
@@ -26,16 +31,21 @@ impl Socket {
             Self::Tcp(socket) => socket.read(buffer),
             #[cfg(unix)]
             Self::Unix(socket) => socket.read(buffer),
-            Self::Secure(connection) => loop {
-                return match connection.read(buffer) {
-                    None => Err(io::ErrorKind::WouldBlock.into()),
-                    // What TLS has to say for itself.
-                    Some(Ok(Came::Bytes(0))) => continue,
-                    Some(Ok(Came::Bytes(read))) => Ok(read),
-                    Some(Ok(Came::End(_))) => Ok(0),
-                    Some(Err(failure)) => Err(io_error(failure)),
-                };
-            },
+            Self::Secure(connection, bell) => {
+                for _ in 0..MAX_EMPTY_READS {
+                    match connection.read(buffer) {
+                        None => return Err(io::ErrorKind::WouldBlock.into()),
+                        // What TLS has to say for itself.
+                        Some(Ok(Came::Bytes(0))) => {}
+                        Some(Ok(Came::Bytes(read))) => return Ok(read),
+                        Some(Ok(Came::End(_))) => return Ok(0),
+                        Some(Err(failure)) => return Err(io_error(failure)),
+                    }
+                }
+                // More may be there, of which the operating system says nothing again.
+                bell.ring();
+                Err(io::ErrorKind::WouldBlock.into())
+            }
         }
     }
 
@@ -44,7 +54,7 @@ impl Socket {
             Self::Tcp(socket) => socket.write_vectored(parts),
             #[cfg(unix)]
             Self::Unix(socket) => socket.write_vectored(parts),
-            Self::Secure(connection) => {
+            Self::Secure(connection, _) => {
                 let part = |at: usize| parts.get(at).map_or(&[][..], |part| &part[..]);
                 let written = connection.write([part(0), part(1)]);
                 written.map_or_else(
@@ -61,7 +71,7 @@ impl Socket {
             Self::Tcp(_) => Ok(true),
             #[cfg(unix)]
             Self::Unix(_) => Ok(true),
-            Self::Secure(connection) => connection.flush(),
+            Self::Secure(connection, _) => connection.flush(),
         }
     }
 }

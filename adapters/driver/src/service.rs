@@ -25,6 +25,7 @@ use tower_service::Service;
 
 use crate::calling::CallStream;
 use crate::client::{Alarm, Calls, Client, Clock, Network};
+use crate::driver::MAX_ROUNDS_PER_POLL;
 
 /// A request that came to no response, or a response whose body came to no proper end
 #[derive(Clone, Debug, thiserror::Error)]
@@ -319,10 +320,17 @@ async fn whole_in_time<N: Network, B: Body<Error: Display>>(
 }
 
 /// The whole body of a request
+///
+/// A body that is always ready to say nothing would keep its task, and the clock from being read: every
+/// [`MAX_ROUNDS_PER_POLL`] frames others have their turn.
 async fn whole<B: Body<Error: Display>>(body: B, limit: usize) -> Result<Bytes, ServiceError> {
     let mut body = pin!(body);
     let mut held = Vec::new();
-    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+    for frames in 1_usize.. {
+        if frames % MAX_ROUNDS_PER_POLL == 0 {
+            yield_once().await;
+        }
+        let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await else { break };
         let frame = frame.map_err(|error| ServiceError::RequestBody(error.to_string()))?;
         // Trailers of a request are for nobody.
         let Ok(mut data) = frame.into_data() else { continue };
@@ -336,4 +344,17 @@ async fn whole<B: Body<Error: Display>>(body: B, limit: usize) -> Result<Bytes, 
         }
     }
     Ok(held.into())
+}
+
+/// Ready when it is polled for the second time, which it asks for at once
+async fn yield_once() {
+    let mut has_yielded = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut has_yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }

@@ -9,6 +9,7 @@ use steadfast::connect::Tunnel;
 use steadfast::machine::{FailureKind, IoFailure, Stage, io_failure};
 
 use crate::connection::{Ask, Connection, Read, Socket};
+use crate::driver::MAX_ROUNDS_PER_POLL;
 use crate::scratch;
 
 /// A socket that leads to the origin, by itself or through a proxy's tunnel
@@ -190,7 +191,7 @@ fn poll_open<S: Socket>(
     cx: &mut Context<'_>,
 ) -> Poll<Result<(), IoFailure>> {
     let at_proxy = |error: io::Error| io_failure(Stage::Proxy, &error);
-    loop {
+    for _ in 0..MAX_ROUNDS_PER_POLL {
         while !tunnel.outgoing().is_empty() {
             match ready!(socket.poll_write(cx, &[IoSlice::new(tunnel.outgoing())])).map_err(at_proxy)? {
                 0 => return Poll::Ready(Err(at_proxy(io::ErrorKind::WriteZero.into()))),
@@ -214,6 +215,9 @@ fn poll_open<S: Socket>(
             }
         }
     }
+    // A proxy may be about to answer without end; the clock is read in between.
+    cx.waker().wake_by_ref();
+    Poll::Pending
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Credentials: known by their place in the request, and blanked wherever a server echoes them.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use http::header::{self, HeaderName};
@@ -19,19 +20,66 @@ pub(super) fn is_credential(name: &HeaderName) -> bool {
 /// Every gateway has names of its own, so a part of the name tells: a value too many that is blanked does
 /// less harm than one too few.
 fn names_credential(name: &str) -> bool {
-    const WORDS: [&str; 8] =
-        ["auth", "key", "token", "secret", "cookie", "signature", "password", "credential"];
-    /// What has such a word in it and is none: an idempotency key is what one looks for in a provider's
-    /// log, `x-portkey-provider` has an ordinary word for its value, and token counts are numbers
-    const HARMLESS: [&str; 3] = ["idempotency-key", "portkey", "tokens"];
+    /// Wherever they stand in the name
+    const PARTS: [&str; 10] = [
+        "auth",
+        "key",
+        "token",
+        "secret",
+        "cookie",
+        "signature",
+        "password",
+        "passphrase",
+        "credential",
+        "jwt",
+    ];
+    /// Only by themselves: `design` is none
+    const WORDS: [&str; 2] = ["sig", "passwd"];
+    /// What has such a part in it and is none: an idempotency key is what one looks for in a provider's
+    /// log, and `x-portkey-provider` has an ordinary word for its value
+    const HARMLESS: [&str; 2] = ["idempotency-key", "portkey"];
     let name = name.to_ascii_lowercase();
-    let name = HARMLESS.iter().fold(name, |name, harmless| name.replace(harmless, ""));
-    WORDS.iter().any(|word| name.contains(word))
+    let mut name = HARMLESS.iter().fold(name, |name, harmless| name.replace(harmless, ""));
+    if counts_tokens(&name) {
+        name = name.replace("tokens", "");
+    }
+    PARTS.iter().any(|part| name.contains(part)) || words(&name).any(|word| WORDS.contains(&word))
+}
+
+/// Whether the tokens of a name are those of a model, and so its value is a number
+fn counts_tokens(name: &str) -> bool {
+    const COUNTED: [&str; 20] = [
+        "max",
+        "min",
+        "limit",
+        "ratelimit",
+        "remaining",
+        "reset",
+        "used",
+        "usage",
+        "count",
+        "num",
+        "total",
+        "budget",
+        "input",
+        "output",
+        "prompt",
+        "completion",
+        "reasoning",
+        "thinking",
+        "cache",
+        "cached",
+    ];
+    words(name).any(|word| COUNTED.contains(&word.strip_suffix("tokens").unwrap_or(word)))
+}
+
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    name.split(|char: char| !char.is_ascii_alphanumeric())
 }
 
 /// The credentials that one request carries, the longest first: one may be part of another
 #[derive(Clone, Default)]
-pub(super) struct Credentials(Vec<String>);
+pub(super) struct Credentials(Vec<Vec<u8>>);
 
 impl Credentials {
     /// Shorter ones would blank ordinary words
@@ -41,23 +89,27 @@ impl Credentials {
 
     /// The credentials in header fields, and in query parameters whose name says so
     pub(super) fn of(headers: &HeaderMap, target: &PathAndQuery) -> Self {
-        let in_headers =
-            headers.iter().filter(|(name, _)| is_credential(name)).filter_map(|(name, value)| {
-                let value = value.to_str().ok()?;
-                Some(match *name {
-                    header::COOKIE => value.split(';').map(|pair| after(pair, '=')).collect(),
-                    // "Bearer sk-…": the scheme is no secret
-                    _ => vec![after(value, ' ')],
-                })
-            });
+        let in_headers = headers.iter().filter(|(name, _)| is_credential(name)).flat_map(|(name, value)| {
+            let value = value.as_bytes();
+            match *name {
+                // A value may have further equal signs: Base64 ends in them.
+                header::COOKIE => value
+                    .split(|&byte| byte == b';')
+                    .map(|pair| pair.splitn(2, |&byte| byte == b'=').last().unwrap_or(pair).to_vec())
+                    .collect(),
+                // "Bearer sk-…": the scheme is no secret
+                _ => vec![after_space(value).to_vec()],
+            }
+        });
         let in_query = target
             .query()
             .unwrap_or("")
             .split('&')
             .filter_map(|pair| pair.split_once('='))
-            .filter_map(|(name, value)| names_credential(name).then_some(value));
+            .filter(|(name, _)| names_credential(name))
+            .flat_map(|(_, value)| [value.as_bytes().to_vec(), percent::decode(value)]);
         let mut credentials = Self::default();
-        in_headers.flatten().chain(in_query).for_each(|secret| credentials.hold(secret));
+        in_headers.chain(in_query).for_each(|secret| credentials.hold(&secret));
         credentials
     }
 
@@ -73,20 +125,19 @@ impl Credentials {
 
     /// The credential in one more header field's value
     pub(super) fn add(&mut self, value: &HeaderValue) {
-        if let Ok(value) = value.to_str() {
-            self.hold(after(value, ' '));
-        }
+        self.hold(after_space(value.as_bytes()));
     }
 
     /// Takes in a secret, in each spelling in which a server may echo it
-    fn hold(&mut self, secret: &str) {
+    fn hold(&mut self, secret: &[u8]) {
         if secret.len() < Self::MIN_BYTES {
             return;
         }
-        spellings(secret).into_iter().for_each(|spelling| self.insert(spelling));
+        let spellings = readings(secret).into_iter().flat_map(|reading| spellings(&reading));
+        spellings.for_each(|spelling| self.insert(spelling));
     }
 
-    fn insert(&mut self, spelling: String) {
+    fn insert(&mut self, spelling: Vec<u8>) {
         let at = self.0.partition_point(|known| known.len() > spelling.len());
         if !self.0.contains(&spelling) {
             self.0.insert(at, spelling);
@@ -96,13 +147,14 @@ impl Credentials {
     /// Each spelling and what stands for it in a trace, the longest first
     ///
     /// What stands for a credential in another spelling is that of the credential, in this spelling.
-    pub(super) fn placeholders(&self) -> Vec<(String, String)> {
-        let of = |number: usize, known: &String| {
+    pub(super) fn placeholders(&self) -> Vec<(Vec<u8>, String)> {
+        let of = |number: usize, known: &Vec<u8>| {
             let plain = self.0.iter().position(|plain| plain != known && spellings(plain).contains(known));
             let Some(number) = plain else { return placeholder(known, number) };
             let how = spellings(&self.0[number]).iter().position(|spelling| spelling == known);
-            let [_, escaped, encoded] = spellings(&placeholder(&self.0[number], number));
-            if how == Some(1) { escaped } else { encoded }
+            let [_, escaped, encoded] = spellings(placeholder(&self.0[number], number).as_bytes());
+            let spelling = if how == Some(1) { escaped } else { encoded };
+            String::from_utf8(spelling).expect("a placeholder is ASCII, however it is spelled")
         };
         self.0.iter().enumerate().map(|(number, known)| (known.clone(), of(number, known))).collect()
     }
@@ -111,30 +163,40 @@ impl Credentials {
     pub(super) fn of_placeholders(placeholders: &[String]) -> Self {
         let mut credentials = Self::default();
         let blankable = placeholders.iter().filter(|placeholder| placeholder.len() >= Self::MIN_BYTES);
-        blankable.for_each(|placeholder| credentials.insert(placeholder.clone()));
+        blankable.for_each(|placeholder| credentials.insert(placeholder.clone().into()));
         credentials
     }
 
     /// Blanks every credential in `text`
     pub(super) fn blank(&self, text: &mut String) {
-        for secret in self.0.iter().filter(|secret| text.contains(secret.as_str())).collect::<Vec<_>>() {
-            *text = text.replace(secret.as_str(), Self::BLANK);
+        for secret in self.as_text().filter(|secret| text.contains(&**secret)).collect::<Vec<_>>() {
+            *text = text.replace(&*secret, Self::BLANK);
         }
     }
 
     /// As [`Credentials::blank`], for a text that may have been cut inside a credential
     pub(super) fn blank_cut(&self, text: &mut String) {
         self.blank(text);
-        if let Some(left) = self.left_at_the_end(text.as_bytes()) {
-            text.truncate(text.len() - left);
+        // What stands for the first bytes of a character that was cut
+        let whole = text.trim_end_matches(char::REPLACEMENT_CHARACTER);
+        // Of a text whole characters are left, for it ends with them.
+        let left =
+            self.as_text().filter_map(|secret| left_at_the_end(secret.as_bytes(), whole.as_bytes())).max();
+        if let Some(left) = left {
+            text.truncate(whole.len() - left);
             text.push_str(Self::BLANK);
         }
+    }
+
+    /// Each spelling as it is in a text, whose bytes are all UTF-8
+    fn as_text(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.0.iter().map(|secret| String::from_utf8_lossy(secret))
     }
 
     /// Blanks every credential in `bytes`, which may have been cut inside one if `cut`
     pub(super) fn blank_bytes(&self, bytes: &mut Vec<u8>, cut: bool) {
         for secret in &self.0 {
-            let mut found = memchr::memmem::find_iter(bytes, secret.as_bytes()).peekable();
+            let mut found = memchr::memmem::find_iter(bytes, secret).peekable();
             if found.peek().is_none() {
                 continue;
             }
@@ -147,7 +209,8 @@ impl Credentials {
             blanked.extend_from_slice(&bytes[from..]);
             *bytes = blanked;
         }
-        if let Some(left) = self.left_at_the_end(bytes).filter(|_| cut) {
+        let left = self.0.iter().filter_map(|secret| left_at_the_end(secret, bytes)).max();
+        if let Some(left) = left.filter(|_| cut) {
             bytes.truncate(bytes.len() - left);
             bytes.extend_from_slice(Self::BLANK.as_bytes());
         }
@@ -159,20 +222,10 @@ impl Credentials {
             let mut bytes = value.as_bytes().to_vec();
             self.blank_bytes(&mut bytes, false);
             if bytes != value.as_bytes() {
-                *value = HeaderValue::from_bytes(&bytes).expect("what goes and what comes is visible ASCII");
+                *value = HeaderValue::from_bytes(&bytes)
+                    .expect("what comes in is visible ASCII, and what stays was there");
             }
         }
-    }
-
-    /// How many bytes of a credential's beginning `text` ends with, if they are more than may stand
-    fn left_at_the_end(&self, text: &[u8]) -> Option<usize> {
-        let left = |secret: &String| {
-            let longest = text.len().min(secret.len());
-            (Self::MAX_LEFT_BYTES + 1..=longest)
-                .rev()
-                .find(|&left| text.ends_with(&secret.as_bytes()[..left]))
-        };
-        self.0.iter().filter_map(left).max()
     }
 
     const BLANK: &str = "[credential]";
@@ -183,10 +236,10 @@ impl Credentials {
 /// A credential has its placeholder, and all else is blanked.
 pub(crate) fn blanked(fields: &HeaderMap) -> Vec<(String, String)> {
     let blank =
-        |text: &str| -> String { text.chars().map(|char| if char == ' ' { ' ' } else { 'x' }).collect() };
+        |text: &[u8]| -> String { text.iter().map(|&byte| if byte == b' ' { ' ' } else { 'x' }).collect() };
     let field = |(name, value): (&HeaderName, &HeaderValue)| {
-        let Ok(text) = value.to_str() else { return (name.to_string(), "x".repeat(value.len())) };
-        let secret = after(text, ' ');
+        let text = value.as_bytes();
+        let secret = after_space(text);
         let value =
             match is_credential(name) && *name != header::COOKIE && secret.len() >= Credentials::MIN_BYTES {
                 true => format!("{}{}", blank(&text[..text.len() - secret.len()]), placeholder(secret, 0)),
@@ -197,20 +250,46 @@ pub(crate) fn blanked(fields: &HeaderMap) -> Vec<(String, String)> {
     fields.iter().map(field).collect()
 }
 
-/// What follows the last `separator`; all of `text` where there is none
-fn after(text: &str, separator: char) -> &str {
-    text.rsplit_once(separator).map_or(text, |(_, after)| after)
+/// What follows the last space; all of `text` where there is none
+fn after_space(text: &[u8]) -> &[u8] {
+    memchr::memrchr(b' ', text).map_or(text, |at| &text[at + 1..])
+}
+
+/// How many bytes of a credential's beginning `text` ends with, if they are more than may stand
+fn left_at_the_end(secret: &[u8], text: &[u8]) -> Option<usize> {
+    let longest = text.len().min(secret.len());
+    (Credentials::MAX_LEFT_BYTES + 1..=longest).rev().find(|&left| text.ends_with(&secret[..left]))
+}
+
+/// A secret and what a server may take it for, the bytes of a header field having no encoding of their own
+///
+/// Others than ASCII are read as UTF-8 or as ISO-8859-1, and in JSON may be escaped.
+fn readings(secret: &[u8]) -> Vec<Vec<u8>> {
+    let mut readings = vec![secret.to_vec()];
+    if !secret.is_ascii() {
+        let in_utf_8 = String::from_utf8_lossy(secret);
+        let in_iso_8859_1: String = secret.iter().map(|&byte| char::from(byte)).collect();
+        readings.extend([escaped(&in_utf_8), escaped(&in_iso_8859_1), in_iso_8859_1].map(String::into_bytes));
+    }
+    readings
+}
+
+/// A text as a JSON string of ASCII has it
+fn escaped(text: &str) -> String {
+    let mut units = [0; 2];
+    let escape = |char: char| match char.is_ascii() {
+        true => char.to_string(),
+        false => char.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect(),
+    };
+    text.chars().map(escape).collect()
 }
 
 /// A secret in each spelling in which a server may echo it, as it is first
-fn spellings(secret: &str) -> [String; 3] {
-    [secret.to_owned(), secret.replace('/', "\\/"), percent_encoded(secret)]
-}
-
-fn percent_encoded(text: &str) -> String {
-    let mut encoded = String::with_capacity(text.len());
-    percent::encode(text, &mut encoded);
-    encoded
+fn spellings(secret: &[u8]) -> [Vec<u8>; 3] {
+    let slashes_escaped = secret.split(|&byte| byte == b'/').collect::<Vec<_>>().join(&b"\\/"[..]);
+    let mut encoded = String::with_capacity(secret.len());
+    percent::encode(secret, &mut encoded);
+    [secret.to_vec(), slashes_escaped, encoded.into_bytes()]
 }
 
 impl fmt::Debug for Credentials {
@@ -257,6 +336,15 @@ mod tests {
             "cookie",
             "x-hub-signature-256",
             "x-password",
+            "sig",
+            "X-Sig",
+            "x-amz-sig-v4",
+            "jwt",
+            "x-jwt-assertion",
+            "x-passphrase",
+            "passwd",
+            "x-access-tokens",
+            "x-admin-tokens",
         ] {
             assert!(names_credential(name), "{name}");
         }
@@ -264,6 +352,15 @@ mod tests {
             "idempotency-key",
             "x-portkey-provider",
             "x-max-tokens",
+            "max_tokens",
+            "max-tokens",
+            "maxtokens",
+            "max_completion_tokens",
+            "x-ratelimit-limit-tokens",
+            "anthropic-ratelimit-tokens-remaining",
+            "anthropic-ratelimit-input-tokens-reset",
+            "x-design",
+            "x-signal",
             "content-type",
             "keep-alive",
             "anthropic-version",
@@ -296,10 +393,10 @@ mod tests {
     #[test]
     fn each_cookie_is_one() {
         let mut headers = HeaderMap::new();
-        headers.insert(header::COOKIE, "session=first-secret; b=second-secret".parse().unwrap());
-        let mut text = "first-secret second-secret session".to_owned();
+        headers.insert(header::COOKIE, "session=first-secret; b=second-secret; c=dGhpcmQ==".parse().unwrap());
+        let mut text = "first-secret second-secret session dGhpcmQ==".to_owned();
         Credentials::of(&headers, &PathAndQuery::from_static("/")).blank(&mut text);
-        assert_eq!(text, "[credential] [credential] session");
+        assert_eq!(text, "[credential] [credential] session [credential]");
     }
 
     #[test]
@@ -336,15 +433,17 @@ mod tests {
         let credentials = Credentials::of(&headers, &target);
         let placeholders = credentials.placeholders();
         let of = |secret: &str| {
-            let pair = placeholders.iter().find(|(spelling, _)| spelling == secret);
+            let pair = placeholders.iter().find(|(spelling, _)| spelling == secret.as_bytes());
             pair.unwrap_or_else(|| panic!("{secret}")).1.as_str()
         };
         let [plain, escaped, encoded] =
             [of("sk/a+b=cd"), of(r"sk\/a+b=cd"), of("sk%2Fa%2Bb%3Dcd")].map(|it| it.to_owned());
-        assert_eq!([escaped, encoded], [plain.replace('/', r"\/"), percent_encoded(&plain)]);
+        let [_, slashes_escaped, percent_encoded] =
+            spellings(plain.as_bytes()).map(|spelling| String::from_utf8(spelling).unwrap());
+        assert_eq!([escaped, encoded], [slashes_escaped, percent_encoded]);
         assert!(plain.starts_with('~') && plain[2..].starts_with("/~+"), "{plain}");
         for (spelling, placeholder) in &placeholders {
-            assert_eq!(spelling.len(), placeholder.len(), "{spelling}");
+            assert_eq!(spelling.len(), placeholder.len(), "{}", spelling.escape_ascii());
         }
         let stand_ins: Vec<String> = placeholders.into_iter().map(|(_, placeholder)| placeholder).collect();
         assert_eq!(Credentials::of_placeholders(&stand_ins).0.len(), credentials.0.len());
@@ -358,5 +457,74 @@ mod tests {
         let mut text = r"sk/a+b=cd sk\/a+b=cd sk%2Fa%2Bb%3Dcd sk/other".to_owned();
         credentials.blank(&mut text);
         assert_eq!(text, "[credential] [credential] [credential] sk/other");
+    }
+
+    /// A key that has a slash in it is encoded in a query, and a server quotes it as it understood it
+    #[test]
+    fn a_query_parameter_is_blanked_as_it_is_meant_too() {
+        let target = PathAndQuery::from_static("/?key=ab%2Fcd%2Bef&x=1");
+        let mut text = r"ab%2Fcd%2Bef ab/cd+ef ab\/cd+ef".to_owned();
+        Credentials::of(&HeaderMap::new(), &target).blank(&mut text);
+        assert_eq!(text, "[credential] [credential] [credential]");
+    }
+
+    #[test]
+    fn one_that_is_not_ascii_is_blanked_as_a_server_reads_it() {
+        let credentials = |value: &[u8]| {
+            let mut headers = HeaderMap::new();
+            headers.insert("x-api-key", HeaderValue::from_bytes(value).unwrap());
+            Credentials::of(&headers, &PathAndQuery::from_static("/"))
+        };
+        for (value, echoes) in [
+            (
+                "schlüssel-日".as_bytes(),
+                &[
+                    "schlüssel-日".as_bytes(),
+                    "schl\u{C3}\u{BC}ssel-\u{E6}\u{97}\u{A5}".as_bytes(),
+                    br"schl\u00fcssel-\u65e5",
+                    br"schl\u00c3\u00bcssel-\u00e6\u0097\u00a5",
+                    b"schl%C3%BCssel-%E6%97%A5",
+                ][..],
+            ),
+            (
+                b"schl\xFCssel",
+                &[b"schl\xFCssel", "schlüssel".as_bytes(), "schl\u{FFFD}ssel".as_bytes(), br"schl\u00fcssel"]
+                    [..],
+            ),
+        ] {
+            let credentials = credentials(value);
+            for echo in echoes {
+                let echo = [b"got ", *echo, b"."].concat();
+                let mut text = String::from_utf8_lossy(&echo).into_owned();
+                credentials.blank(&mut text);
+                assert_eq!(text, "got [credential].", "{}", echo.escape_ascii());
+                let mut bytes = echo.clone();
+                credentials.blank_bytes(&mut bytes, false);
+                // Of bytes that no encoding fits, what stands for them is in texts alone.
+                let is_text_alone = echo == "got schl\u{FFFD}ssel.".as_bytes();
+                assert_eq!(bytes == b"got [credential].", !is_text_alone, "{}", echo.escape_ascii());
+            }
+        }
+    }
+
+    #[test]
+    fn no_cut_is_inside_a_character() {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-api-key", HeaderValue::from_bytes("ééé日本語-🔑".as_bytes()).unwrap());
+        headers.insert(
+            "x-api-key-2",
+            HeaderValue::from_bytes(b"\x97\xA5\xE6\x97\xA5 \xA9\xA9\xA9\xA9\xA9\xA9").unwrap(),
+        );
+        let credentials = Credentials::of(&headers, &PathAndQuery::from_static("/"));
+        let echo = "got ééé日本語-🔑".as_bytes();
+        for cut in 4..=echo.len() {
+            let mut bytes = echo[..cut].to_vec();
+            let mut text = String::from_utf8_lossy(&bytes).into_owned();
+            credentials.blank_bytes(&mut bytes, true);
+            credentials.blank_cut(&mut text);
+            let left = cut - 4;
+            assert_eq!(bytes.ends_with(b"[credential]"), left > Credentials::MAX_LEFT_BYTES, "{left}");
+            assert!(text.len() < 4 + 2 * "é".len() + 3 || text == "got [credential]", "{left}: {text}");
+        }
     }
 }

@@ -55,10 +55,13 @@ impl Call {
             retry_after::parse(&head.headers, self.unix_at_origin + self.now.since_origin())
         });
         let headers = head.map(|head| head.headers).unwrap_or_default();
-        if stale.is_some() && self.may_retry(&kind, &headers) && self.spent().is_none() {
+        let is_stale = stale.is_some() && self.may_retry(&kind, &headers) && self.spent().is_none();
+        if is_stale && !self.asks_before_retries {
             return self.start_attempt();
         }
-        match self.pause(&kind, &headers, retry_after) {
+        // Of a retry budget the driver has to be asked, and what it answers ends a pause: one of no length.
+        let pause = if is_stale { Some(Duration::ZERO) } else { self.pause(&kind, &headers, retry_after) };
+        match pause {
             Some(pause) => {
                 self.retry = self.asks_before_retries.then_some(self.last_id);
                 let (attempt, failure) = (self.attempts_made, &kind);

@@ -157,7 +157,7 @@ impl Recorder {
     }
 
     /// Takes in secrets that the call has from now on, each with its placeholder
-    pub(crate) fn hide(&mut self, secrets: Vec<(String, String)>) {
+    pub(crate) fn hide(&mut self, secrets: Vec<(Vec<u8>, String)>) {
         self.redactor.add(secrets);
     }
 

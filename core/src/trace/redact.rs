@@ -16,8 +16,8 @@ pub(crate) struct Redactor {
 struct Secret {
     bytes: Vec<u8>,
     placeholder: String,
-    /// As it stands in a JSON string
-    in_json: String,
+    /// As it stands in a JSON string; none where it is no text
+    in_json: Option<String>,
 }
 
 impl Redactor {
@@ -25,25 +25,27 @@ impl Redactor {
     const MAX_LEFT_BYTES: usize = 3;
 
     /// For these secrets and their placeholders, the longest first
-    pub(crate) fn new(secrets: Vec<(String, String)>) -> Self {
+    pub(crate) fn new(secrets: Vec<(Vec<u8>, String)>) -> Self {
         let mut redactor = Self::default();
         redactor.add(secrets);
         redactor
     }
 
     /// And for these
-    pub(super) fn add(&mut self, secrets: Vec<(String, String)>) {
-        for (secret, placeholder) in secrets {
-            if self.secrets.iter().any(|known| known.bytes == secret.as_bytes()) {
+    pub(super) fn add(&mut self, secrets: Vec<(Vec<u8>, String)>) {
+        for (bytes, placeholder) in secrets {
+            if self.secrets.iter().any(|known| known.bytes == bytes) {
                 continue;
             }
-            if let Some(first) = secret.bytes().next() {
-                self.begins.get_or_insert_with(|| Box::new([false; 256]))[usize::from(first)] = true;
+            if let Some(first) = bytes.first() {
+                self.begins.get_or_insert_with(|| Box::new([false; 256]))[usize::from(*first)] = true;
             }
-            let quoted = serde_json::to_string(&secret).expect("a string is JSON");
-            let in_json = quoted[1..quoted.len() - 1].to_owned();
-            let at = self.secrets.partition_point(|known| known.bytes.len() >= secret.len());
-            self.secrets.insert(at, Secret { bytes: secret.into_bytes(), placeholder, in_json });
+            let in_json = std::str::from_utf8(&bytes).ok().map(|text| {
+                let quoted = serde_json::to_string(text).expect("a string is JSON");
+                quoted[1..quoted.len() - 1].to_owned()
+            });
+            let at = self.secrets.partition_point(|known| known.bytes.len() >= bytes.len());
+            self.secrets.insert(at, Secret { bytes, placeholder, in_json });
         }
     }
 
@@ -80,8 +82,8 @@ impl Redactor {
     /// Replaces the secrets in a line of JSON
     pub(super) fn line(&self, line: &mut String) {
         for Secret { in_json, placeholder, .. } in &self.secrets {
-            if line.contains(in_json.as_str()) {
-                *line = line.replace(in_json.as_str(), placeholder);
+            if let Some(in_json) = in_json.as_deref().filter(|in_json| line.contains(in_json)) {
+                *line = line.replace(in_json, placeholder);
             }
         }
     }
@@ -96,10 +98,10 @@ fn is_beginning(bytes: &[u8], secret: &[u8]) -> bool {
 /// It is fit for a header field, a query and a JSON string, and like nothing that a server says by
 /// itself. A slash stays and other reserved characters become a plus, for a server may echo these in
 /// more than one byte. Those of another number are no part of it.
-pub(crate) fn placeholder(secret: &str, number: usize) -> String {
+pub(crate) fn placeholder(secret: &[u8], number: usize) -> String {
     const LETTERS: &[u8] = b"xabcdefghijklmnopqrstuvwyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     let mut unreserved = ['~', char::from(LETTERS[number % LETTERS.len()])].into_iter().cycle();
-    let placeholder = secret.bytes().map(|byte| match byte {
+    let placeholder = secret.iter().map(|byte| match byte {
         b'/' => '/',
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
             unreserved.next().expect("it goes round")
@@ -170,7 +172,8 @@ mod tests {
     use super::*;
 
     fn redactor(secrets: &[&str]) -> Redactor {
-        let mut secrets: Vec<_> = secrets.iter().map(|it| ((*it).to_owned(), placeholder(it, 0))).collect();
+        let mut secrets: Vec<_> =
+            secrets.iter().map(|it| (it.as_bytes().to_vec(), placeholder(it.as_bytes(), 0))).collect();
         secrets.sort_by_key(|(secret, _)| std::cmp::Reverse(secret.len()));
         Redactor::new(secrets)
     }
@@ -210,13 +213,13 @@ mod tests {
 
     #[test]
     fn a_placeholder_is_as_long_in_every_spelling() {
-        for secret in ["sk-ab_c.d~e", "a/b+c=d&e/", "q\"uo\\te"] {
-            let placeholder = placeholder(secret, 0);
+        for secret in ["sk-ab_c.d~e", "a/b+c=d&e/", "q\"uo\\te", "sk-ü/é"] {
+            let placeholder = placeholder(secret.as_bytes(), 0);
             assert_eq!(placeholder.len(), secret.len());
             assert_eq!(placeholder.replace('/', "\\/").len(), secret.replace('/', "\\/").len());
             assert!(!placeholder.contains(['"', '\\']));
         }
-        assert_eq!(placeholder("sk/a+b", 0), "~x/~+x");
+        assert_eq!(placeholder(b"sk/a+b", 0), "~x/~+x");
     }
 
     #[test]

@@ -10,8 +10,7 @@ use crate::call::Retries;
 /// | the end of the path | what holds |
 /// |---|---|
 /// | is that of a verb in the tables | what its row says; the longest of several, and [`Retries::Never`] of equals |
-/// | is not known, GET and HEAD | [`Retries::Allowed`]: they change nothing (RFC 9110, 9.2.1) |
-/// | is not known, any other method | [`Retries::Never`] |
+/// | is not known, whatever the method | [`Retries::Never`] |
 ///
 /// What stands before a verb's path is its base URL, whatever that is; so is the version in Gemini's.
 ///
@@ -29,11 +28,7 @@ pub fn retries_of(method: &Method, path: &str) -> Retries {
         .filter(|row| row.method() == *method)
         .filter_map(|row| Some((matched(row, path)?, row.retries == Retries::Never, row.retries)))
         .max_by_key(|(length, is_never, _)| (*length, *is_never));
-    match known {
-        Some((_, _, retries)) => retries,
-        None if [Method::GET, Method::HEAD].contains(method) => Retries::Allowed,
-        None => Retries::Never,
-    }
+    known.map_or(Retries::Never, |(_, _, retries)| retries)
 }
 
 /// How much of the end of a path is that of a verb: segments, and those of them that are no identifiers
@@ -108,11 +103,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_tried_again_only_where_it_changes_nothing() {
+    fn what_is_not_known_is_not_tried_again_by_any_method() {
         for path in ["/v1/threads/t/messages", "/", "", "/v1/chat/completions/x", "/xchat/completion"] {
-            assert_eq!(retries_of(&Method::GET, path), Allowed, "{path}");
-            assert_eq!(retries_of(&Method::HEAD, path), Allowed, "{path}");
-            for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            for method in [
+                Method::GET,
+                Method::HEAD,
+                Method::POST,
+                Method::PUT,
+                Method::PATCH,
+                Method::DELETE,
+                Method::OPTIONS,
+            ] {
                 assert_eq!(retries_of(&method, path), Never, "{method} {path}");
             }
         }

@@ -8,6 +8,7 @@
 //! | `proxies` | through other people's proxies, through one within TLS, and through one that stalls |
 //! | `redirects` | not followed, whatever they point to |
 //! | `budget` | a retry budget that the calls of a client share |
+//! | `endless` | peers that never stop talking and never come to the point |
 //! | `keep_alive` | for how long a server keeps a connection |
 //! | `tls` | certificates that are not accepted, ours and theirs |
 //! | `unix` | over Unix sockets |
@@ -17,6 +18,7 @@
 mod budget;
 mod certificates;
 mod clients;
+mod endless;
 mod keep_alive;
 mod proxies;
 mod redirects;

@@ -76,13 +76,38 @@ fn what_is_never_tried_again_is_not_asked_for_and_neither_is_another_connection(
     let mut refused = Play::with_budget(Overrides::new()).start();
     refused.at(100).request().receive(response("400 No", &[], "no"));
     assert_eq!(asked(&refused), []);
+    // Not one byte was written, so this is no retry.
     let mut stale = Play::with_budget(Overrides::new().max_attempts(2)).start();
-    stale.at(100).reused().sent_all().reset();
+    stale.at(100).reused().reset();
     assert_eq!((asked(&stale), stale.call.state()), (vec![], State::Connecting));
     stale.cancel();
     let mut without = Play::unary(Overrides::new().max_attempts(2)).start();
     overloaded(without.at(100));
     assert_eq!((asked(&without), without.call.state()), (vec![], State::Pausing));
+}
+
+#[test]
+fn a_stale_connection_that_was_written_to_is_replaced_by_a_retry_that_is_asked_for() {
+    for bytes in [1, usize::MAX] {
+        let written_to = || {
+            let mut play = Play::with_budget(Overrides::new().max_attempts(2)).start();
+            let (written, id) = (play.at(100).reused().outgoing().min(bytes), play.link());
+            play.sent(written).at(130).reset();
+            assert_eq!((asked(&play), play.call.state()), (vec![(ms(130), id)], State::Pausing));
+            (play, id)
+        };
+        let (mut granted, _) = written_to();
+        granted.expire();
+        assert_eq!(granted.attempts_at(), [ms(0), ms(130)], "without a pause");
+        granted.request().receive(response("200 OK", &[], "fine"));
+        assert_eq!(&granted.completion().body[..], b"fine");
+
+        let (mut used_up, id) = written_to();
+        used_up.fact(Fact::RetryRefused(id));
+        assert_eq!((used_up.attempts_at().len(), used_up.ended_at()), (1, ms(130)));
+        assert!(matches!(used_up.error(), ErrorKind::Transport(_)), "{:?}", used_up.error());
+        assert_eq!(used_up.outcome().timeline.notes, [Note::RetryBudgetUsedUp]);
+    }
 }
 
 #[test]
