@@ -18,7 +18,7 @@ const SCRIPT: &str = r#"
 name = "x"
 about = "asks for four tools, then answers"
 [bytes]
-calls = """data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t1","function":{"name":"look","arguments":"{\"secret\":\"sk-argument\"}"}},{"index":1,"id":"t2","function":{"name":"fail","arguments":"{}"}},{"index":2,"id":"t3","function":{"name":"crash","arguments":"{}"}},{"index":3,"id":"t4","function":{"name":"nobody","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}\n\ndata: {"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":2}}\n\ndata: [DONE]\n\n"""
+calls = """data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t1","function":{"name":"look","arguments":"{\\\"secret\\\":\\\"sk-argument\\\"}"}},{"index":1,"id":"t2","function":{"name":"fail","arguments":"{}"}},{"index":2,"id":"t3","function":{"name":"crash","arguments":"{}"}},{"index":3,"id":"t4","function":{"name":"nobody","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}\n\ndata: {"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":2}}\n\ndata: [DONE]\n\n"""
 answer = """data: {"choices":[{"index":0,"delta":{"content":"So."},"finish_reason":"stop"}]}\n\ndata: {"choices":[],"usage":{"prompt_tokens":20,"completion_tokens":3}}\n\ndata: [DONE]\n\n"""
 [[connection]]
 steps = [{ read = "request" }, { head = ["200 OK", "content-type: text/event-stream"] }, { send = "$calls" }, "close"]
@@ -147,7 +147,9 @@ fn what_is_cut_short_says_so() {
         let limited = Overrides::new().tool_timeout(Duration::from_millis(50));
         let client = client.clone().with_config(&limited).expect("in range");
         let mut run = tools.run(&client, conversation, "Go").expect("it runs");
-        block_on(async { while !matches!(run.next().await, Some(ToolEvent::Piece { turn: 2, .. })) {} });
+        block_on(async {
+            while !matches!(run.next().await.expect("it goes on"), ToolEvent::Piece { turn: 2, .. }) {}
+        });
     });
     assert_eq!(timed_out, ["dropped", "tool_timeout"]);
 }
