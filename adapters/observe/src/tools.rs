@@ -101,11 +101,8 @@ impl LoopObserver for ToolSpans {
     }
 
     fn around(&mut self, work: LoopWork, act: &mut dyn FnMut()) {
-        let span = match work {
-            LoopWork::Tool { position } => self.tools.get(&position).unwrap_or(&self.run),
-            _ => &self.run,
-        };
-        span.in_scope(act);
+        let tool = if let LoopWork::Tool { position } = work { self.tools.get(&position) } else { None };
+        tool.unwrap_or(&self.run).in_scope(act);
     }
 }
 
