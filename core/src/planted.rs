@@ -126,6 +126,12 @@ faults! {
     LastGapForLargest "last-gap-for-largest";
     /// What is told of a connection that was closed is refused as a driver's mistake (the contract)
     LateEventRefused "late-event-refused";
+    /// A retry that the budget refused is made all the same (rule RTY-9)
+    RefusedRetrySent "refused-retry-sent";
+    /// A header field that was made for an attempt goes out with the later ones too (rule RTY-9)
+    FieldsOfEarlierAttemptKept "fields-of-earlier-attempt-kept";
+    /// A forwarding proxy that refuses is taken for the server (rule END-2)
+    ProxyTakenForServer "proxy-taken-for-server";
 }
 
 /// Switches one fault on and any other off, or all off, for every machine of this process

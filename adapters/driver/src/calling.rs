@@ -132,13 +132,18 @@ impl<R: Runtime<Call>> CallStream<R> {
             self.canceller = None;
             self.driver.cancel();
         }
-        self.driver.poll(cx, take).map(|output| match output {
+        let output = self.driver.poll(cx, take);
+        output.map(|output| self.took(output))
+    }
+
+    fn took<T>(&mut self, output: Output<T, Outcome>) -> Option<T> {
+        match output {
             Output::Item(item) => Some(item),
             Output::Done(outcome) => {
                 self.outcome = Some(outcome);
                 None
             }
-        })
+        }
     }
 }
 
@@ -147,12 +152,22 @@ impl<N: Network> CallStream<Calls<N>> {
     /// Ends here and now, on whatever thread: as the end says that is there to be read, or else cancelled
     pub(crate) fn leave(mut self) -> Option<Outcome> {
         N::unbudgeted(&mut Context::from_waker(Waker::noop()), |cx| {
-            if !matches!(self.poll_with(cx, &mut |_| ()), Poll::Ready(None)) {
-                self.cancel();
-                _ = self.poll_with(cx, &mut |_| ());
+            if !self.poll_last(cx) {
+                self.driver.cancel();
+                self.poll_last(cx);
             }
         });
         self.outcome
+    }
+
+    /// Takes what is there, and no more; whether that was the end
+    fn poll_last(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.outcome.is_none()
+            && let Poll::Ready(output) = self.driver.poll_last(cx, |_| ())
+        {
+            self.took(output);
+        }
+        self.outcome.is_some()
     }
 }
 

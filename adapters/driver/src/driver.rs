@@ -143,13 +143,24 @@ impl<M: Machine, R: Runtime<M>> Driver<M, R> {
         cx: &mut Context<'_>,
         mut take: impl FnMut(M::Item<'_>) -> I,
     ) -> Poll<Output<I, M::Done>> {
-        scratch::with(|buffer| self.poll_with(cx, buffer, &mut take))
+        scratch::with(|buffer| self.poll_with(cx, buffer, true, &mut take))
+    }
+
+    /// As [`Driver::poll`], for a consumer that does not come back: no timer is asked for, so this may be called
+    /// outside of the runtime too
+    pub fn poll_last<I>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut take: impl FnMut(M::Item<'_>) -> I,
+    ) -> Poll<Output<I, M::Done>> {
+        scratch::with(|buffer| self.poll_with(cx, buffer, false, &mut take))
     }
 
     fn poll_with<I>(
         &mut self,
         cx: &mut Context<'_>,
         buffer: &mut [u8],
+        waits: bool,
         take: &mut impl FnMut(M::Item<'_>) -> I,
     ) -> Poll<Output<I, M::Done>> {
         let Self { machine, runtime, links, looked, answer } = self;
@@ -179,7 +190,7 @@ impl<M: Machine, R: Runtime<M>> Driver<M, R> {
                 match came {
                     Some(event) => event,
                     None => {
-                        let Some((at, _)) = wait.deadline else { return Poll::Pending };
+                        let Some((at, _)) = wait.deadline.filter(|_| waits) else { return Poll::Pending };
                         ready!(runtime.poll_until(at, cx));
                         drain = machine.drain();
                         continue;

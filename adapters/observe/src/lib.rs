@@ -20,10 +20,13 @@
 //! | `names` | what a call is called: operation, provider, model, server, error |
 //! | `spans` | `spans`: a span for each call, attempt and wait; feature `tracing` |
 //! | `tools` | `tool_spans`: a span for a tool loop, and one for each tool that it runs; feature `tracing` |
+//! | `models` | the models of answers that metrics tell apart |
 //! | `numbers` | `metrics`: counters and histograms; feature `metrics` |
 //!
 //! [`Observer`]: steadfast::call::Observer
 
+#[cfg(feature = "metrics")]
+mod models;
 #[cfg(any(feature = "tracing", feature = "metrics"))]
 mod names;
 #[cfg(feature = "metrics")]
@@ -33,6 +36,8 @@ mod spans;
 #[cfg(feature = "tracing")]
 mod tools;
 
+#[cfg(feature = "metrics")]
+pub use models::{MAX_MODEL_BYTES, MAX_MODELS};
 #[cfg(feature = "metrics")]
 pub use numbers::{describe_metrics, metrics};
 #[cfg(feature = "tracing")]

@@ -5,6 +5,7 @@ use steadfast::call::{Observation, Observer, Request};
 use steadfast::outcome::Outcome;
 use steadfast::time::Instant;
 
+use crate::models::Models;
 use crate::names::{Names, Spent, error_type};
 
 /// An observer that counts and measures; it costs little where no recorder of metrics is installed
@@ -23,7 +24,9 @@ use crate::names::{Names, Spent, error_type};
 /// | `steadfast.breaches` | counter | bounds that were reached | `steadfast.phase` |
 ///
 /// All have the labels `gen_ai.operation.name`, `gen_ai.provider.name`, `gen_ai.request.model`,
-/// `server.address` and `server.port`.
+/// `server.address` and `server.port`. Of the models that answers name, other than those asked for, the
+/// process tells [`MAX_MODELS`](crate::MAX_MODELS) apart, with names of up to
+/// [`MAX_MODEL_BYTES`](crate::MAX_MODEL_BYTES); the rest is `_OTHER`.
 pub fn metrics(request: &Request) -> Option<Box<dyn Observer>> {
     let Names { operation, provider, model, address, port } = Names::of(request);
     let mut labels = vec![
@@ -32,9 +35,9 @@ pub fn metrics(request: &Request) -> Option<Box<dyn Observer>> {
         Label::new("server.address", address),
         Label::new("server.port", port.to_string()),
     ];
-    labels.extend(model.map(|model| Label::new("gen_ai.request.model", model)));
+    labels.extend(model.clone().map(|model| Label::new("gen_ai.request.model", model)));
     let attempt_began = Instant::ORIGIN;
-    Some(Box::new(Numbers { labels, began: None, attempt_began, is_over: false }))
+    Some(Box::new(Numbers { labels, asked_for: model, began: None, attempt_began, is_over: false }))
 }
 
 /// Tells the recorder of metrics what each one is, and its unit; once, after it is installed
@@ -60,9 +63,14 @@ pub fn describe_metrics() {
     describe_counter!("steadfast.breaches", Unit::Count, "Bounds that were reached");
 }
 
+/// As recorders of metrics are, of the whole process
+static MODELS: Models = Models::new();
+
 /// The numbers of one call
 struct Numbers {
     labels: Vec<Label>,
+    /// The model that the request names
+    asked_for: Option<String>,
     /// When the call did
     began: Option<Instant>,
     attempt_began: Instant,
@@ -127,7 +135,11 @@ impl Numbers {
         let result = ("steadfast.result", outcome.word().to_owned());
         counter!("steadfast.calls", self.with([result].into_iter().chain(error.clone()))).increment(1);
         let turn = outcome.turn();
-        let model = turn.model.clone().map(|model| ("gen_ai.response.model", model));
+        let label = |model: &String| match &self.asked_for {
+            Some(asked_for) if asked_for == model => model.clone(),
+            Some(_) | None => MODELS.label(model).to_owned(),
+        };
+        let model = turn.model.as_ref().map(|model| ("gen_ai.response.model", label(model)));
         histogram!("gen_ai.client.operation.duration", self.with(error.into_iter().chain(model.clone())))
             .record(outcome.timeline.elapsed().as_secs_f64());
         let Some(Spent { input, output, .. }) = Spent::of(turn) else { return };

@@ -132,6 +132,38 @@ async fn a_body_that_never_comes_is_within_the_total_deadline() {
     assert_eq!(mock.shutdown().tally().connections, 0);
 }
 
+/// A body that comes late; the clock is that of the runtime
+struct Late(Pin<Box<tokio::time::Sleep>>);
+
+impl Body for Late {
+    type Data = Bytes;
+    type Error = &'static str;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, &'static str>>> {
+        self.0.as_mut().poll(cx).map(|()| None)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_that_a_body_takes_is_the_call_s() {
+    // It takes connections, and answers none.
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}/v1/chat/completions", listener.local_addr().expect("an address"));
+    let body = Late(Box::pin(tokio::time::sleep(Duration::from_millis(400))));
+    let mut request = Request::post(url).body(body).expect("a request");
+    request.extensions_mut().insert(Overrides::new().total_deadline(1.0));
+    let began = tokio::time::Instant::now();
+    let error = respond(&mut client(), request).await.expect_err("nothing comes");
+    let ServiceError::Call(error) = error else { panic!("{error:?}") };
+    let ErrorKind::Timeout(timeout) = error.kind else { panic!("{error}") };
+    assert_eq!((timeout.phase, timeout.limit), (Phase::Deadline, Duration::from_secs(1)));
+    let within = Duration::from_secs(1)..Duration::from_millis(1_010);
+    assert!(within.contains(&began.elapsed()) && within.contains(&timeout.elapsed), "{timeout:?}");
+}
+
 #[tokio::test]
 async fn a_body_that_fails_or_is_too_large_is_told_as_that() {
     let mock = mock(FAILS);

@@ -141,6 +141,9 @@ impl Call {
             self.timeline.stale_events = self.timeline.stale_events.saturating_add(1);
             return;
         }
+        if planted!(RefusedRetrySent) {
+            return;
+        }
         let Inner::Pausing(pause) = std::mem::replace(&mut self.inner, Inner::Idle) else { return };
         self.pause_span(&pause, Reason::RetryBudget);
         self.timeline.note(Note::RetryBudgetUsedUp);
@@ -207,7 +210,8 @@ impl Call {
             return self
                 .end_attempt_with(ErrorKind::Protocol(ProtocolError::ContentType { content_type, snippet }));
         }
-        if self.request.forwarded && head.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
+        let is_proxys = self.request.forwarded && !planted!(ProxyTakenForServer);
+        if is_proxys && head.status == StatusCode::PROXY_AUTHENTICATION_REQUIRED {
             let message = format!("the proxy answered {}", head.status);
             let kind = FailureKind::Proxy(ProxyRefusal::AuthenticationRequired);
             return self.end_attempt_with(ErrorKind::Proxy(IoFailure { stage: Stage::Proxy, kind, message }));

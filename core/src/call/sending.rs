@@ -63,6 +63,9 @@ impl Call {
             Ok(head) => head,
             Err(error) => return self.fail(ErrorKind::Consumer(error.to_string())),
         };
+        if planted!(FieldsOfEarlierAttemptKept) {
+            self.request.head.clone_from(&head);
+        }
         let secrets = Credentials::of_fields(fields);
         if let Some(recorder) = &mut self.recorder {
             recorder.hide(secrets.placeholders());

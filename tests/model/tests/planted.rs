@@ -4,7 +4,7 @@ use steadfast::planted::{Fault, plant};
 use steadfast_model::shortest;
 
 /// Faults of what the model does not speak of, which the simulator finds
-const NOT_SPOKEN_OF: [Fault; 7] = [
+const NOT_SPOKEN_OF: [Fault; 10] = [
     // No answer of the model has any.
     Fault::ReasoningNotCounted,
     // Every request of the model has its whole body from the start.
@@ -17,6 +17,10 @@ const NOT_SPOKEN_OF: [Fault; 7] = [
     Fault::LastGapForLargest,
     // Every input is of the connection in use.
     Fault::LateEventRefused,
+    // The calls of the model share no budget, make no header fields, and no proxy forwards them.
+    Fault::RefusedRetrySent,
+    Fault::FieldsOfEarlierAttemptKept,
+    Fault::ProxyTakenForServer,
 ];
 
 #[test]

@@ -48,6 +48,26 @@ fn a_call_that_is_dropped_counts_as_such() {
     assert_eq!(results, ["dropped"]);
 }
 
+#[test]
+fn a_model_without_measure_in_an_answer_is_no_label() {
+    for (model, expected) in [("gpt-test-1".to_owned(), "gpt-test-1"), ("x".repeat(4096), "_OTHER")] {
+        let script = super::SCRIPT.replace("gpt-test-0613", &model);
+        let script = steadfast_scenario::Script::parse(&script).expect("a valid script");
+        let mock = steadfast_mock::Mock::start(&script, None).expect("the server starts");
+        let recorder = DebuggingRecorder::new();
+        let snapshotter = recorder.snapshotter();
+        metrics::with_local_recorder(&recorder, || {
+            let outcome = client().with_observers(observe::metrics).send(request(&mock));
+            assert_eq!(outcome.turn().model.as_ref(), Some(&model));
+        });
+        let told = snapshotter.snapshot().into_vec();
+        let labels = told.iter().flat_map(|(key, ..)| key.key().labels());
+        let named = labels.filter(|label| label.key() == "gen_ai.response.model");
+        let named: Vec<&str> = named.map(|label| label.value()).collect();
+        assert_eq!(named, [expected; 3], "of the duration, and of the tokens of both kinds");
+    }
+}
+
 /// Sends the request, on this thread, and looks at the numbers
 fn is_counted_and_measured(send: impl FnOnce(Request) -> Outcome) {
     let mock = mock();

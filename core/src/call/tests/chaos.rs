@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
+use http::{HeaderMap, HeaderName, HeaderValue};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::play::{Play, ms};
 use super::wire::{Answer, LAST_CHUNK, OPEN_HEAD, SPOKEN, STREAM_HEAD, chunk, event, request, response};
+use crate::body::{Body, Ready, WINDOW_BYTES};
 use crate::call::{Fact, State};
 use crate::config::Overrides;
 use crate::dialect::Dialect;
-use crate::machine::{Ended, Event, FailureKind, IoFailure, Stage};
+use crate::machine::{Ended, Event, FailureKind, IoFailure, Stage, Supply};
 
 /// One thing that happens
 #[derive(Clone, Debug)]
@@ -18,6 +20,14 @@ enum Happens {
     Connected,
     Reused,
     Sent(usize),
+    /// So many bytes of the request's body are read
+    Supplied(usize),
+    /// It has ended
+    SupplyEnded,
+    /// Header fields of the attempt are made
+    FieldsMade,
+    /// The body cannot be read on, or no fields be made
+    SupplyFailed,
     Received(usize),
     Piece(usize, usize),
     Eof(bool),
@@ -62,6 +72,16 @@ fn happens() -> impl Strategy<Value = Happens> {
         3 => Just(Happens::Connected),
         1 => Just(Happens::Reused),
         2 => (0..200_usize).prop_map(Happens::Sent),
+        1 => Just(Happens::Sent(usize::MAX)),
+        // Many bytes take long to write down, so there are few such pieces.
+        3 => prop::sample::select(&[1, 7, 100, 1, 7, 100, 100, WINDOW_BYTES / 2 + 1][..])
+            .prop_map(Happens::Supplied),
+        1 => Just(Happens::SupplyEnded),
+        1 => Just(Happens::FieldsMade),
+        1 => prop::bool::weighted(0.2).prop_map(|fails| match fails {
+            true => Happens::SupplyFailed,
+            false => Happens::SupplyEnded,
+        }),
         12 => (0..19_usize).prop_map(Happens::Received),
         3 => (0..19_usize, 1..30_usize).prop_map(|(which, bytes)| Happens::Piece(which, bytes)),
         1 => any::<bool>().prop_map(Happens::Eof),
@@ -84,6 +104,13 @@ fn happen(play: &mut Play, dialect: Dialect, what: &Happens) {
         Happens::Connected => Event::Connected(link),
         Happens::Reused => Event::Reused(link),
         Happens::Sent(bytes) => Event::Sent(link, (*bytes).min(play.outgoing())),
+        Happens::Supplied(bytes) => Event::Supplied(link, Supply::Bytes(&UPLOAD[..*bytes])),
+        Happens::SupplyEnded => Event::Supplied(link, Supply::End),
+        Happens::FieldsMade => {
+            let field = (HeaderName::from_static("x-link"), HeaderValue::from(link.number()));
+            Event::Supplied(link, Supply::Head(HeaderMap::from_iter([field])))
+        }
+        Happens::SupplyFailed => Event::Supplied(link, Supply::Failed("no".to_owned())),
         Happens::Received(which) => {
             text = sent(dialect, *which);
             Event::Received(link, text.as_bytes())
@@ -114,6 +141,35 @@ fn happen(play: &mut Play, dialect: Dialect, what: &Happens) {
     let _ = play.try_feed(event);
 }
 
+/// What stands for the bytes of every body
+static UPLOAD: [u8; WINDOW_BYTES] = [b' '; WINDOW_BYTES];
+
+/// More than a head takes, and what frames one piece of a body
+const HEAD_ROOM: usize = 1_000;
+
+/// The body of a request: there from the start, or read as it goes out
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Upload {
+    Whole,
+    Chunked,
+    Once,
+    OfKnownLength,
+}
+
+impl Upload {
+    const ALL: [Self; 4] = [Self::Whole, Self::Chunked, Self::Once, Self::OfKnownLength];
+
+    fn body(self) -> Body {
+        let nothing = || Ready(std::io::empty());
+        match self {
+            Self::Whole => Body::from("{}"),
+            Self::Chunked => Body::source(move || Ok(nothing())),
+            Self::Once => Body::once(nothing()),
+            Self::OfKnownLength => Body::source(move || Ok(nothing())).length(101),
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
@@ -123,6 +179,8 @@ proptest! {
         stream in any::<bool>(),
         eager in any::<bool>(),
         open in any::<bool>(),
+        upload in prop::sample::select(&Upload::ALL[..]),
+        makes_fields in prop::bool::weighted(0.2),
         events in prop::collection::vec(happens(), 0..40),
         drops in prop::collection::vec(any::<bool>(), 0..8),
     ) {
@@ -132,17 +190,28 @@ proptest! {
             .total_deadline(20.0)
             .stream_idle_timeout(4.0)
             .content_idle_timeout(9.0);
-        let call = request(dialect);
+        let call = request(dialect).body(upload.body());
+        let call = if makes_fields { call.attempt_headers(|_, _| Ok::<_, String>(HeaderMap::new())) } else { call };
         let call = if stream { call.stream() } else { call };
         let mut play = Play::new(call.build().unwrap(), overrides);
         play = play.interrupted(move |point| !drops.is_empty() && drops[point % drops.len()]);
         play = if eager { play.start() } else { play.slow().start() };
         if open {
             happen(&mut play, dialect, &Happens::Connected);
+            happen(&mut play, dialect, &Happens::FieldsMade);
+            happen(&mut play, dialect, &Happens::Sent(usize::MAX));
             happen(&mut play, dialect, &Happens::Received(0));
         }
+        let mut read_on = None;
         for what in &events {
+            let wanted = play.record.wait.as_ref().and_then(|wait| wait.io).map_or(0, |io| io.supply);
             happen(&mut play, dialect, what);
+            prop_assert!(play.outgoing() <= WINDOW_BYTES + HEAD_ROOM, "INV-8: {} bytes are held", play.outgoing());
+            // Before there is a head what is wanted is header fields.
+            let is_read = matches!(what, Happens::Supplied(bytes) if *bytes <= wanted) && play.outgoing() > 0;
+            if upload == Upload::Once && is_read {
+                read_on.get_or_insert(play.link());
+            }
         }
         // From here on nothing more comes, and the consumer is there.
         let quiet = play.now();
@@ -156,6 +225,7 @@ proptest! {
         // A connection found dead before anything was sent on it costs none, and only the first can be.
         prop_assert!(attempts <= 3 && silent.record.opened().len() <= attempts + 1, "INV-4");
         prop_assert!(silent.attempts_at().iter().all(|at| *at < Duration::from_secs(20)), "INV-4");
+        prop_assert!(read_on.is_none_or(|read_on| read_on == silent.link()), "RTY-9: it is read again");
         prop_assert_eq!(silent.call.state(), State::Over);
     }
 }

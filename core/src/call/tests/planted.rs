@@ -2,15 +2,18 @@
 
 use std::panic::catch_unwind;
 
+use http::header::InvalidHeaderName;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::json;
 
 use super::play::{Play, ms};
 use super::wire::{self, Answer, LAST_CHUNK, OPEN_HEAD, STREAM_HEAD, URL, chunk, event, response};
-use crate::body::{Body, Ready};
-use crate::call::{CloseMode, Command, Request, Retries};
+use crate::body::{Body, Feed, Ready, waker};
+use crate::call::{AttemptId, CloseMode, Command, Fact, Request, Retries};
 use crate::config::Overrides;
+use crate::connect::Proxy;
 use crate::dialect::Dialect;
-use crate::machine::{Ended, Event, FailureKind, Stage, Supply};
+use crate::machine::{Ended, Event, FailureKind, Machine, Stage, Supply};
 use crate::outcome::ErrorKind;
 use crate::planted::{Fault, plant};
 use crate::retry::Backoff;
@@ -350,6 +353,47 @@ fn case(fault: Fault) -> (Told, &'static str, &'static str) {
             "Ok(())",
             "Err(UnknownLink)",
         ),
+        Fault::RefusedRetrySent => (
+            || {
+                let mut play = Play::with_budget(Overrides::new()).start();
+                play.request().receive(response("503 Busy", &[], ""));
+                format!("{:?}", play.fact(Fact::RetryRefused(play.link())).call.state())
+            },
+            "Over",
+            "Pausing",
+        ),
+        Fault::FieldsOfEarlierAttemptKept => (
+            || {
+                let source = |_: &Request, attempt: AttemptId| {
+                    let name = HeaderName::try_from(format!("x-of-{}", attempt.number()))?;
+                    Ok::<_, InvalidHeaderName>(HeaderMap::from_iter([(name, HeaderValue::from_static("1"))]))
+                };
+                let request = Request::post(URL).attempt_headers(source).build().unwrap();
+                let mut play = Play::new(request, Overrides::new()).start();
+                let mut feed = Feed::default();
+                play.connected()
+                    .made_by(&mut feed)
+                    .sent_all()
+                    .reset()
+                    .expire()
+                    .connected()
+                    .made_by(&mut feed);
+                let outgoing = String::from_utf8(play.call.outgoing(play.link()).concat()).unwrap();
+                format!("of 1: {}, of 2: {}", outgoing.contains("x-of-1"), outgoing.contains("x-of-2"))
+            },
+            "of 1: false, of 2: true",
+            "of 1: true, of 2: true",
+        ),
+        Fault::ProxyTakenForServer => (
+            || {
+                let request = Request::post("http://h/v1").body("{}").build().unwrap();
+                let request = request.forwarded_by(&Proxy::new("p:3128").unwrap());
+                let mut play = Play::new(request, Overrides::new()).start();
+                play.request().receive(response("407 Who", &[], "")).error().name().to_owned()
+            },
+            "proxy",
+            "status",
+        ),
         Fault::OnceReadAgain => (
             || {
                 let mut play = streamed(Body::once(Ready(std::io::empty())));
@@ -385,6 +429,15 @@ fn case(fault: Fault) -> (Told, &'static str, &'static str) {
             "kept: false",
             "kept: true",
         ),
+    }
+}
+
+impl Play {
+    /// The header fields of the attempt are made
+    fn made_by(&mut self, feed: &mut Feed) -> &mut Self {
+        let mut buffer = [0; 1];
+        let supply = feed.supply(&self.call.request().clone(), self.link(), &waker(|| {}), &mut buffer);
+        self.feed(Event::Supplied(self.link(), supply.expect("they are there at once")))
     }
 }
 

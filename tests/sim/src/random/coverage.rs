@@ -144,6 +144,20 @@ faults! {
     BodyFails "body-fails",
     /// A body that has nothing yet
     BodyWaits "body-waits",
+    /// A retry that the shared budget refuses
+    RetryRefused "retry-refused",
+    /// Header fields that are made for an attempt
+    MadeFields "made-fields",
+    /// The same, which takes its time
+    MadeFieldsWait "made-fields-wait",
+    /// The same, which fails
+    MadeFieldsFail "made-fields-fail",
+    /// A request that a proxy forwards
+    Forwarded "forwarded",
+    /// A proxy that wants to know who asks
+    ProxyRefuses "proxy-refuses",
+    /// A server error in answer to a request that a proxy forwards
+    ProxyFails "proxy-fails",
     /// A connection used again
     Reused "reused-connection",
 }

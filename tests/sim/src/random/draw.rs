@@ -6,12 +6,13 @@ use steadfast::call::{Retries, Shape};
 use steadfast::config::{Overrides, RequestConfig};
 use steadfast::dialect::Dialect;
 use steadfast::machine::{CertificateFault, Ended, FailureKind, ProxyRefusal, Stage};
+use steadfast::retry::RetryBudgetSettings;
 use steadfast::time::Bound;
 
 use super::choices::Choices;
 use super::plan::{
-    CallPlan, Cancel, Client, Connect, ContentType, Cut, End, Exchange, Framing, Head, Piece, Plan, Problem,
-    RetryAfter, Streamed,
+    CallPlan, Cancel, Client, Connect, ContentType, Cut, End, Exchange, Framing, Head, MadeFields, Piece,
+    Plan, Problem, RetryAfter, Streamed,
 };
 
 /// The most calls of one drawn plan
@@ -24,9 +25,9 @@ const MAX_EXCHANGES: u32 = 5;
 const MAX_PIECES: u32 = 9;
 
 /// Statuses, the usual ones several times
-const STATUSES: [u16; 32] = [
+const STATUSES: [u16; 33] = [
     200, 200, 200, 200, 200, 200, 200, 200, 429, 503, 500, 429, 503, 529, 400, 408, 425, 502, 504, 520, 524,
-    401, 403, 404, 409, 413, 422, 501, 204, 304, 301, 201,
+    401, 403, 404, 409, 413, 422, 501, 204, 304, 301, 201, 407,
 ];
 
 const GARBAGE: [&str; 6] = ["soon", "-1", "1e3", "NaN", "inf", ""];
@@ -47,6 +48,7 @@ impl Plan {
             config: RequestConfig::default(),
             seed: 0,
             unix_seconds: 0,
+            budget: None,
             calls: Vec::new(),
             exchanges: Vec::new(),
         }
@@ -73,7 +75,10 @@ impl Plan {
             if choices.one_in(6) {
                 stream_body(call, choices, &times);
             }
+            call.made = if choices.one_in(8) { Some(made(choices, &times)) } else { None };
+            call.forwarded = choices.one_in(8);
         }
+        self.budget = if choices.one_in(6) { Some(budget(choices)) } else { None };
     }
 }
 
@@ -155,6 +160,8 @@ fn call(choices: &mut Choices<'_>, times: &Times) -> CallPlan {
         ]),
         body_bytes: choices.pick(&[2, 2, 2, 500, 0]),
         streamed: None,
+        made: None,
+        forwarded: false,
         idle: if choices.one_in(3) { times.draw(choices) } else { Duration::ZERO },
         beside: choices.one_in(4),
         client: client(choices, times),
@@ -179,6 +186,22 @@ fn streamed(choices: &mut Choices<'_>, times: &Times) -> Streamed {
         pause: if choices.one_in(3) { times.draw(choices) } else { Duration::ZERO },
         read_bytes: choices.pick(&[0, 0, 16_384, 40]),
         fails_at: if choices.one_in(6) { Some(choices.below(600)) } else { None },
+    }
+}
+
+fn made(choices: &mut Choices<'_>, times: &Times) -> MadeFields {
+    MadeFields {
+        pause: if choices.one_in(2) { times.draw(choices) } else { Duration::ZERO },
+        fails_at: if choices.one_in(6) { Some(1 + choices.below(2)) } else { None },
+    }
+}
+
+/// One of few retries: a run has few calls
+fn budget(choices: &mut Choices<'_>) -> RetryBudgetSettings {
+    RetryBudgetSettings {
+        percent: choices.pick(&[20, 0, 50, 100]),
+        min_per_second: choices.pick(&[0, 0, 1]),
+        window_seconds: choices.pick(&[10, 1, 60]).try_into().expect("none is zero"),
     }
 }
 

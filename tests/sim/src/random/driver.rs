@@ -4,7 +4,7 @@ use steadfast::call::{AttemptId, Call, Item, State, Timer};
 use steadfast::machine::Wait;
 use steadfast::time::Instant;
 
-use super::plan::{Cancel, Client, Plan, Streamed};
+use super::plan::{Cancel, Client, MadeFields, Plan, Streamed};
 use super::same_steps::Witness;
 use super::wire::Asked;
 
@@ -36,8 +36,8 @@ pub(crate) struct Driver<'p> {
     pub(crate) failed: bool,
     /// A connection that was closed, to be spoken of once more
     pub(crate) closed: Option<AttemptId>,
-    /// Bytes of the request, head and body
-    pub(crate) whole: u64,
+    /// The retry after this attempt is refused, and the call has yet to be told
+    pub(crate) refused: Option<AttemptId>,
     pub(crate) stop: Stop,
     /// The timer for whose sake the connection was looked at once more
     pub(crate) looked: Option<Timer>,
@@ -82,6 +82,11 @@ impl Driver<'_> {
     /// How the body is read, where it is read as it goes out
     pub(crate) fn streamed(&self) -> Option<Streamed> {
         self.plan.calls[self.number].streamed
+    }
+
+    /// How header fields are made for each attempt, where they are
+    pub(crate) fn made(&self) -> Option<MadeFields> {
+        self.plan.calls[self.number].made
     }
 
     pub(crate) fn body_bytes(&self) -> u32 {

@@ -37,6 +37,8 @@ pub enum Invariant {
     Progress,
     /// RTY-1, RTY-2 and RTY-6: a failure is tried again where the rules say so, and nowhere else
     Retry,
+    /// RTY-9: what goes out is the request, with the header fields that were made for that attempt
+    Request,
     /// RTY-3 and RTY-4: a pause is as long as the server asks and the backoff allows
     Pause,
     /// END-2: the failure that is told is the one that happened
@@ -51,7 +53,7 @@ pub enum Invariant {
 
 impl Invariant {
     /// All of them
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Ends,
         Self::DoneOnce,
         Self::Gate,
@@ -65,6 +67,7 @@ impl Invariant {
         Self::Stranger,
         Self::Progress,
         Self::Retry,
+        Self::Request,
         Self::Pause,
         Self::Cause,
         Self::Timeline,
@@ -88,6 +91,7 @@ impl Invariant {
             Self::Stranger => "INV-11",
             Self::Progress => "progress law",
             Self::Retry => "RTY-1",
+            Self::Request => "RTY-9",
             Self::Pause => "RTY-3",
             Self::Cause => "END-2",
             Self::Timeline => "END-1",

@@ -5,9 +5,9 @@ use super::plan::{ContentType, Piece, Plan, RetryAfter};
 use super::wire::Mark;
 
 /// What a mark is to the coverage
-pub(crate) fn met(coverage: &mut Coverage, plan: &Plan, exchange: usize, mark: Mark) {
+pub(crate) fn met(coverage: &mut Coverage, plan: &Plan, exchange: usize, forwarded: bool, mark: Mark) {
     coverage.fault(match mark {
-        Mark::Head => return head_met(coverage, plan, exchange),
+        Mark::Head => return head_met(coverage, plan, exchange, forwarded),
         Mark::Interim => Fault::Interim,
         Mark::OpensChoice => Fault::SecondChoice,
         Mark::MarkerAgain(_) => Fault::MarkerAgain,
@@ -33,7 +33,7 @@ pub(crate) fn met(coverage: &mut Coverage, plan: &Plan, exchange: usize, mark: M
 }
 
 /// What a head is to the coverage
-pub(crate) fn head_met(coverage: &mut Coverage, plan: &Plan, exchange: usize) {
+pub(crate) fn head_met(coverage: &mut Coverage, plan: &Plan, exchange: usize, forwarded: bool) {
     let head = &plan.exchanges[exchange].head;
     let odd = [
         (!(200..300).contains(&head.status), Fault::ErrorStatus),
@@ -41,6 +41,8 @@ pub(crate) fn head_met(coverage: &mut Coverage, plan: &Plan, exchange: usize) {
         (head.should_retry.is_some(), Fault::ShouldRetry),
         (head.content_type == ContentType::Html, Fault::Html),
         (head.content_type == ContentType::WholeJson, Fault::WholeJson),
+        (forwarded && head.status == 407, Fault::ProxyRefuses),
+        (forwarded && head.status >= 500, Fault::ProxyFails),
     ];
     for (is_odd, fault) in odd {
         if is_odd {

@@ -7,8 +7,10 @@
 //! | `wire`, `speech`, `coding` | what a server sends, and what each byte of it makes known |
 //! | `server` | the servers of a run, and the connections that calls leave |
 //! | `truth` | what the rules make of all that |
-//! | `world`, `driver`, `requests` | the driver and the consumer, and what they ask for |
-//! | `supply` | bodies that are read as they go out |
+//! | `world`, `arrive`, `driver` | the driver and the consumer, and what they are told |
+//! | `requests` | what they ask for |
+//! | `supply` | bodies that are read as they go out, and header fields that are made |
+//! | `budget` | retries that a shared budget allows, or refuses |
 //! | `together`, `late` | calls at the same time; what is told too late |
 //! | `invariants` | [`Invariant`]: what holds of every call |
 //! | `watch`, `waits`, `memory`, `settled` | the checks: of commands and items, of waits, of what is held, of the outcome |
@@ -19,6 +21,8 @@
 //! | `shrink` | [`shrink()`]: shorter tapes that fail as well |
 //! | `strategy` | `plans()`, `tapes()`: the same for proptest, with the feature `proptest` |
 
+mod arrive;
+mod budget;
 mod choices;
 mod coding;
 mod coverage;
@@ -53,8 +57,8 @@ pub use draw::MAX_CALLS;
 pub use invariants::{Invariant, Violation};
 pub use log::Digest;
 pub use plan::{
-    CallPlan, Cancel, Client, Connect, ContentType, Cut, End, Exchange, Framing, Head, Piece, Plan, Problem,
-    RetryAfter, Streamed,
+    CallPlan, Cancel, Client, Connect, ContentType, Cut, End, Exchange, Framing, Head, MadeFields, Piece,
+    Plan, Problem, RetryAfter, Streamed,
 };
 pub use runner::{Failure, Played, REPLAYED, Simulator, Totals};
 pub use shrink::{MAX_TRIES, shrink};

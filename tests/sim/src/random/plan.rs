@@ -7,6 +7,7 @@ use steadfast::call::{Retries, Shape};
 use steadfast::config::{Field, RequestConfig};
 use steadfast::dialect::Dialect;
 use steadfast::machine::{Ended, FailureKind, Stage};
+use steadfast::retry::RetryBudgetSettings;
 
 /// Calls, in a row or at once, over the connections that they leave each other, and what the servers do
 ///
@@ -19,6 +20,8 @@ pub struct Plan {
     pub seed: u64,
     /// Wall-clock time at the start, in seconds since the Unix epoch
     pub unix_seconds: u64,
+    /// The calls share a retry budget, and what it allows
+    pub budget: Option<RetryBudgetSettings>,
     /// One after the other, but for those that begin beside the one before
     pub calls: Vec<CallPlan>,
     /// What the server does in each attempt, in order; after the last one it begins anew
@@ -38,6 +41,10 @@ pub struct CallPlan {
     pub body_bytes: u32,
     /// The body is read as it goes out, and like this
     pub streamed: Option<Streamed>,
+    /// Header fields are made for each attempt, and like this
+    pub made: Option<MadeFields>,
+    /// It goes to a proxy, which forwards it and answers in the server's place
+    pub forwarded: bool,
     /// Between the end of the call before and this one; between their starts, where it begins beside that
     pub idle: Duration,
     /// Begins while the call before it may be under way
@@ -58,6 +65,15 @@ pub struct Streamed {
     /// The most bytes of one read; zero is no limit
     pub read_bytes: u32,
     /// It cannot be read on after so many bytes
+    pub fails_at: Option<u32>,
+}
+
+/// How the header fields of each attempt are made
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MadeFields {
+    /// It takes so long
+    pub pause: Duration,
+    /// It fails for the connection of that number, from 1
     pub fails_at: Option<u32>,
 }
 
@@ -353,6 +369,8 @@ impl CallPlan {
             retries: Retries::Allowed,
             body_bytes: 2,
             streamed: None,
+            made: None,
+            forwarded: false,
             idle: Duration::ZERO,
             beside: false,
             client: Client { looks: true, ..Client::default() },
@@ -370,8 +388,22 @@ impl fmt::Display for Plan {
             }
         }
         writeln!(f, "pauses drawn from seed {}, wall clock {}", self.seed, self.unix_seconds)?;
+        if let Some(budget) = &self.budget {
+            writeln!(f, "{budget:?}")?;
+        }
         for (number, call) in self.calls.iter().enumerate() {
-            let CallPlan { dialect, shape, retries, body_bytes, streamed, idle, beside, client } = call;
+            let CallPlan {
+                dialect,
+                shape,
+                retries,
+                body_bytes,
+                streamed,
+                made,
+                forwarded,
+                idle,
+                beside,
+                client,
+            } = call;
             let dialect = dialect.map_or("no dialect", Dialect::name);
             writeln!(
                 f,
@@ -381,6 +413,12 @@ impl fmt::Display for Plan {
             )?;
             if let Some(streamed) = streamed {
                 writeln!(f, "    {streamed:?}")?;
+            }
+            if let Some(made) = made {
+                writeln!(f, "    {made:?}")?;
+            }
+            if *forwarded {
+                writeln!(f, "    forwarded by a proxy")?;
             }
             let usual = Client { looks: client.looks, ..Client::default() };
             if *client != usual {

@@ -129,6 +129,7 @@ impl Server {
             (exchange.cut.is_some() && exchange.end.1 == End::Open, Fault::HalfOpen),
             (exchange.surplus.is_some(), Fault::Surplus),
             (exchange.trickle.is_some(), Fault::Trickle),
+            (call.forwarded, Fault::Forwarded),
             (is_too_large, Fault::LargeHead),
         ] {
             if is_odd {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use steadfast::call::{Shape, Timer};
 use steadfast::outcome::{
-    AttemptRecord, Billing, CallError, Completion, Ending, ErrorKind, Outcome, Phase, StatusError, Timeout,
+    AttemptRecord, Billing, CallError, Completion, Ending, ErrorKind, Note, Outcome, Phase, StatusError,
+    Timeout,
 };
 
 use super::invariants::{Invariant, Violation};
@@ -36,6 +37,7 @@ impl Watch {
             | Told::Cancel
             | Told::ConsumerFailed
             | Told::Link
+            | Told::RetryRefused
             | Told::Nothing => self.last_end,
         };
         self.ensure(right.has(end), self.kind_of(end, right), || {
@@ -236,6 +238,10 @@ impl Watch {
         let deltas: u64 = timeline.attempts.iter().map(|attempt| attempt.deltas).sum();
         self.ensure(deltas == u64::from(self.delivered), Invariant::Timeline, || {
             format!("{deltas} deltas, and {} were delivered", self.delivered)
+        })?;
+        let is_noted = timeline.notes.contains(&Note::RetryBudgetUsedUp);
+        self.ensure(is_noted == self.refused, Invariant::Timeline, || {
+            format!("a retry was refused: {}, and noted: {is_noted}", self.refused)
         })?;
         let mut last = timeline.began;
         for span in &timeline.spans {

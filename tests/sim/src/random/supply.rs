@@ -9,7 +9,8 @@ use steadfast::time::Instant;
 use super::coverage::Fault;
 use super::driver::{Driver, Stop};
 use super::invariants::Violation;
-use super::plan::Streamed;
+use super::plan::{MadeFields, Streamed};
+use super::requests::{made_fields, with_fields};
 use super::server::Outgoing;
 use super::watch::Told;
 use super::world::World;
@@ -53,10 +54,14 @@ impl World {
         [self.server.next_at(reads), self.supply_at(driver)].into_iter().flatten().min()
     }
 
-    /// When the body has more, if it is asked for
+    /// When the body has more, or header fields are made, if they are asked for
     fn supply_at(&self, driver: &Driver<'_>) -> Option<Instant> {
-        let streamed = driver.streamed()?;
-        self.watch.truth.asked_since.map(|since| since + streamed.pause)
+        let truth = &self.watch.truth;
+        let pause = match truth.outgoing {
+            None => driver.made()?.pause,
+            Some(_) => driver.streamed()?.pause,
+        };
+        truth.asked_since.map(|since| since + pause)
     }
 
     pub(super) fn supply(
@@ -65,6 +70,9 @@ impl World {
         call: &mut Call,
         Next { link, wanted }: Next,
     ) -> Result<Stop, Violation> {
+        if self.watch.truth.outgoing.is_none() {
+            return self.make_fields(driver, call, link);
+        }
         let Some(Streamed { of_known_length, pause, read_bytes, fails_at, .. }) = driver.streamed() else {
             return Ok(Stop::Held);
         };
@@ -73,7 +81,6 @@ impl World {
             self.coverage.fault(Fault::BodyWaits);
         }
         self.watch.body_read = true;
-        let whole = driver.whole;
         let truth = &mut self.watch.truth;
         truth.asked_since = None;
         if fails_at.is_some_and(|at| at <= truth.supplied) {
@@ -94,12 +101,37 @@ impl World {
         };
         truth.framed += u64::from(bytes) + frame as u64;
         truth.body_ended = bytes == 0;
-        if truth.is_request_whole(whole)
+        if truth.is_request_whole()
             && let Some(server) = &mut self.server.link
         {
             server.request_ended(driver.now);
         }
         let supply = if bytes == 0 { Supply::End } else { Supply::Bytes(&BODY[..bytes as usize]) };
         self.tell(driver, call, Told::Nothing, Event::Supplied(link, supply))
+    }
+
+    /// Makes the header fields of the attempt
+    fn make_fields(
+        &mut self,
+        driver: &mut Driver<'_>,
+        call: &mut Call,
+        link: AttemptId,
+    ) -> Result<Stop, Violation> {
+        let Some(MadeFields { pause, fails_at }) = driver.made() else { return Ok(Stop::Held) };
+        self.coverage.fault(Fault::MadeFields);
+        if pause > Duration::ZERO {
+            self.coverage.fault(Fault::MadeFieldsWait);
+        }
+        self.watch.truth.asked_since = None;
+        if fails_at == Some(link.number()) {
+            self.coverage.fault(Fault::MadeFieldsFail);
+            driver.failed = true;
+            let event = Event::Supplied(link, Supply::Failed("no".to_owned()));
+            return self.tell(driver, call, Told::ConsumerFailed, event);
+        }
+        let fields = made_fields(self.watch.instance);
+        let outgoing = with_fields(&self.watch.outgoing, &fields);
+        self.watch.truth.goes_out(outgoing);
+        self.tell(driver, call, Told::Nothing, Event::Supplied(link, Supply::Head(fields)))
     }
 }

@@ -1,5 +1,6 @@
 //! What must be known of one attempt by whoever has read as far as the client, by the rules alone.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast::body::WINDOW_BYTES;
@@ -101,10 +102,16 @@ pub(crate) struct Truth {
     pub(crate) shape: Shape,
     pub(crate) head: Head,
     pub(crate) facts: bool,
+    /// A proxy forwards the request
+    pub(crate) forwarded: bool,
     pub(crate) place: Place,
     /// When the attempt began; that of the first connection where that was replaced at no cost
     pub(crate) began: Instant,
     pub(crate) reused: bool,
+    /// What is to go out of the request, but for a body that is read; none before its head is whole
+    pub(crate) outgoing: Option<Arc<[u8]>>,
+    /// Bytes of that
+    pub(crate) whole: u64,
     pub(crate) sent: u64,
     /// Bytes of a body that is read as it goes out, what frames them included
     pub(crate) framed: u64,
@@ -144,7 +151,7 @@ pub(crate) struct Truth {
     pub(crate) fate: Option<Ends>,
     /// What the in-band error is about
     pub(crate) problem: Option<Problem>,
-    /// The certificate was not accepted
+    /// The certificate, or whoever asks, was not accepted
     pub(crate) hopeless: bool,
 }
 
@@ -155,9 +162,12 @@ impl Truth {
             shape,
             head,
             facts: false,
+            forwarded: false,
             place: Place::Connecting,
             began,
             reused: false,
+            outgoing: None,
+            whole: 0,
             sent: 0,
             framed: 0,
             supplied: 0,
@@ -187,22 +197,34 @@ impl Truth {
         }
     }
 
-    /// Whether the connection took the whole request, of which `whole` bytes were there from the start
-    pub(crate) fn is_request_whole(&self, whole: u64) -> bool {
-        self.body_ended && self.sent == whole + self.framed
+    /// The head of the request is whole, and with it what goes out but for a body that is read
+    pub(crate) fn goes_out(&mut self, outgoing: Arc<[u8]>) {
+        self.whole = outgoing.len() as u64;
+        self.outgoing = Some(outgoing);
     }
 
-    /// How many more bytes of the body a call is to ask for
-    pub(crate) fn asks(&self, whole: u64) -> usize {
+    /// Whether the connection took the whole request
+    pub(crate) fn is_request_whole(&self) -> bool {
+        self.outgoing.is_some() && self.body_ended && self.sent == self.whole + self.framed
+    }
+
+    /// How many more bytes of the body, or of header fields, a call is to ask for
+    pub(crate) fn asks(&self) -> usize {
         let reads_on = match self.place {
             Place::Connecting | Place::Refused => false,
             Place::Waiting | Place::Unary | Place::Raw => true,
             Place::Stream => self.marked_at.is_none(),
         };
-        if self.body_ended || self.write_failed || self.peer_ended || !reads_on || self.sent < whole {
+        if self.write_failed || self.peer_ended || !reads_on {
             return 0;
         }
-        let held = (whole + self.framed - self.sent) as usize;
+        if self.outgoing.is_none() {
+            return WINDOW_BYTES;
+        }
+        if self.body_ended || self.sent < self.whole {
+            return 0;
+        }
+        let held = (self.whole + self.framed - self.sent) as usize;
         if held > WINDOW_BYTES / 2 { 0 } else { WINDOW_BYTES - held }
     }
 
@@ -246,6 +268,7 @@ impl Truth {
 
     /// The final head has come
     pub(crate) fn head_came(&mut self, now: Instant) {
+        self.hopeless |= self.forwarded && self.head.status == 407;
         self.place = if !self.head.is_answer(self.dialect.is_some()) {
             Place::Refused
         } else {
@@ -310,6 +333,9 @@ impl Truth {
 
     /// How an answer ends that is no success, once its body is over or is not awaited any longer
     pub(crate) fn refused(&self) -> Ends {
+        if self.forwarded && self.head.status == 407 {
+            return Ends::PROXY;
+        }
         let is_foreign = (200..300).contains(&self.head.status) && has_body(self.head.status);
         if is_foreign { Ends::PROTOCOL } else { Ends::STATUS }
     }

@@ -17,13 +17,7 @@ const ERROR_BODY: Duration = Duration::from_secs(5);
 
 impl Watch {
     /// The call waits: for what can bring it on, and no longer and no shorter than the bounds say
-    pub(crate) fn waits(
-        &mut self,
-        wait: &Wait<Call>,
-        state: State,
-        wire: &Wire,
-        whole_request: u64,
-    ) -> Result<(), Violation> {
+    pub(crate) fn waits(&mut self, wait: &Wait<Call>, state: State, wire: &Wire) -> Result<(), Violation> {
         self.pending = false;
         if self.done {
             let is_quiet = wait.deadline.is_none() && wait.io.is_none() && !wait.taken;
@@ -35,7 +29,7 @@ impl Watch {
         })?;
         match self.live {
             Some(id) => {
-                self.attempt_waits(wait, id, wire, whole_request)?;
+                self.attempt_waits(wait, id, wire)?;
                 self.clocks(wait)
             }
             None => self.pauses(wait, state),
@@ -43,13 +37,7 @@ impl Watch {
     }
 
     /// What is asked of a connection is what can bring the call on (INV-1)
-    fn attempt_waits(
-        &self,
-        wait: &Wait<Call>,
-        id: AttemptId,
-        wire: &Wire,
-        whole_request: u64,
-    ) -> Result<(), Violation> {
+    fn attempt_waits(&self, wait: &Wait<Call>, id: AttemptId, wire: &Wire) -> Result<(), Violation> {
         let truth = &self.truth;
         if let Some(fate) = truth.fate.filter(|_| !truth.polluted) {
             let invariant = if fate == Ends::STATUS { Invariant::Response } else { Invariant::Ends };
@@ -64,8 +52,8 @@ impl Watch {
             })?,
             Some(io) => {
                 let reads = !self.item_out && !truth.peer_ended;
-                let writes = truth.sent < whole_request + truth.framed && !truth.write_failed;
-                let supply = truth.asks(whole_request);
+                let writes = truth.sent < truth.whole + truth.framed && !truth.write_failed;
+                let supply = truth.asks();
                 let is_right = io.link == id && io.read == reads && io.write == writes && io.supply == supply;
                 let invariant = if io.read && !reads { Invariant::Memory } else { Invariant::Ends };
                 self.ensure(is_right && truth.place != Place::Connecting, invariant, || {
@@ -140,6 +128,7 @@ impl Watch {
             let what = format!("no connection, and it waits for {wait:?} as {state:?}");
             return Err(self.violation(Invariant::Ends, what));
         };
+        self.is_paid_for()?;
         if let Some(pause) = self.pause {
             return self.ensure(pause.until == until, Invariant::Pause, || {
                 format!("a pause until {:?} goes on until {until:?}", pause.until)

@@ -1,5 +1,6 @@
 //! The checks: every step of a call against what happened, and against the rules.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use steadfast::call::{AttemptId, CloseMode, Item, Retries, Shape, Timer};
@@ -10,7 +11,7 @@ use steadfast::retry::Backoff;
 use steadfast::time::{Bound, Instant};
 
 use super::invariants::{Invariant, Violation};
-use super::plan::{ContentType, Exchange, Problem, Streamed};
+use super::plan::{ContentType, Exchange, Plan, Problem, Streamed};
 use super::truth::{Ends, Place, Truth};
 use super::wire::{Wire, has_body};
 
@@ -25,6 +26,8 @@ pub(crate) enum Told {
     ConsumerFailed,
     /// Something of a connection in use
     Link,
+    /// The retry that was announced is refused
+    RetryRefused,
     /// Something of one that is closed, or nothing at all
     Nothing,
 }
@@ -77,6 +80,16 @@ pub(crate) struct Watch {
     pub(crate) seen: Vec<Seen>,
     /// The present attempt's number in the run
     pub(crate) instance: u32,
+    /// What goes out of each attempt, but for header fields that are made for it and a body that is read
+    pub(crate) outgoing: Arc<[u8]>,
+    pub(crate) makes_fields: bool,
+    pub(crate) forwarded: bool,
+    /// Its calls share a retry budget
+    pub(crate) has_budget: bool,
+    /// The next retry was announced
+    pub(crate) announced: bool,
+    /// The retry that was announced was refused
+    pub(crate) refused: bool,
     pub(crate) sent: u64,
     /// The transport said that a response came, so the request was sent
     pub(crate) heard: bool,
@@ -132,6 +145,12 @@ impl Watch {
             attempts: 0,
             seen: Vec::new(),
             instance: 0,
+            outgoing: Arc::default(),
+            makes_fields: false,
+            forwarded: false,
+            has_budget: false,
+            announced: false,
+            refused: false,
             sent: 0,
             heard: false,
             turn: Turn::default(),
@@ -158,7 +177,7 @@ impl Watch {
     }
 
     /// Another call begins
-    pub(crate) fn begin(&mut self, plan: &super::plan::Plan, number: usize, now: Instant) {
+    pub(crate) fn begin(&mut self, plan: &Plan, number: usize, now: Instant, outgoing: Arc<[u8]>) {
         let call = &plan.calls[number];
         let mut seen = std::mem::take(&mut self.seen);
         seen.clear();
@@ -169,6 +188,10 @@ impl Watch {
             shape: call.shape,
             retries: call.retries,
             streamed: call.streamed,
+            outgoing,
+            makes_fields: call.made.is_some(),
+            forwarded: call.forwarded,
+            has_budget: plan.budget.is_some(),
             unix_seconds: plan.unix_seconds,
             began: now,
             told_at: now,
@@ -227,7 +250,12 @@ impl Watch {
                 (timer, _) if timer.breach().is_some() => Ends::TIMEOUT,
                 _ => Ends::NONE,
             },
-            Told::Start | Told::Elapsed(None) | Told::Taken | Told::Link | Told::Nothing => {
+            Told::Start
+            | Told::Elapsed(None)
+            | Told::Taken
+            | Told::Link
+            | Told::RetryRefused
+            | Told::Nothing => {
                 let fate = truth.fate.unwrap_or(Ends::NONE);
                 let broken = if truth.may_break || truth.polluted { truth.broken() } else { Ends::NONE };
                 fate.or(broken)
@@ -296,13 +324,7 @@ impl Watch {
             && self.attempts < self.config.max_attempts().get()
     }
 
-    pub(crate) fn closes(
-        &mut self,
-        id: AttemptId,
-        mode: &CloseMode,
-        wire: &Wire,
-        whole_request: u64,
-    ) -> Result<(), Violation> {
+    pub(crate) fn closes(&mut self, id: AttemptId, mode: &CloseMode, wire: &Wire) -> Result<(), Violation> {
         self.ensure(self.live == Some(id), Invariant::Leak, || {
             format!("{id:?} is closed, and {:?} is in use", self.live)
         })?;
@@ -317,7 +339,7 @@ impl Watch {
         self.floor = self.truth.retry_after(self.unix_seconds, unix_now);
         let truth = &self.truth;
         let may_live_on =
-            truth.is_request_whole(whole_request) && !truth.write_failed && !truth.peer_ended && !truth.facts;
+            truth.is_request_whole() && !truth.write_failed && !truth.peer_ended && !truth.facts;
         let at_end = Some(truth.fed) == wire.body_end;
         match mode {
             CloseMode::Abort => {}
@@ -381,6 +403,8 @@ impl Watch {
             self.ensure(now >= pause.until, Invariant::Pause, || {
                 format!("{id:?} is asked for at {now:?}, in a pause until {:?}", pause.until)
             })?;
+            self.is_paid_for()?;
+            self.announced = false;
         } else if !is_first {
             let truth = &self.truth;
             let is_dead = truth.unasked || (truth.received == 0 && self.last_end.has(Ends::TRANSPORT));
@@ -424,8 +448,40 @@ impl Watch {
         self.live = Some(id);
         self.truth = Truth::new(self.dialect, self.shape, exchange.head, began);
         self.truth.body_ended = self.streamed.is_none();
+        self.truth.forwarded = self.forwarded;
+        if !self.makes_fields {
+            self.truth.goes_out(Arc::clone(&self.outgoing));
+        }
         self.instance = instance;
         Ok(())
+    }
+
+    /// The connection takes the first `bytes` of what the call has to write
+    pub(crate) fn takes(&mut self, id: AttemptId, parts: [&[u8]; 2], bytes: usize) -> Result<(), Violation> {
+        let from = self.truth.sent as usize;
+        let first = bytes.min(parts[0].len());
+        let taken = [&parts[0][..first], &parts[1][..bytes - first]];
+        let mut expected = self.truth.outgoing.as_deref().and_then(|all| all.get(from..)).unwrap_or_default();
+        let is_so = taken.into_iter().all(|part| {
+            // What is read of a body follows.
+            let known = part.len().min(expected.len());
+            let is_so = part[..known] == expected[..known];
+            expected = &expected[known..];
+            is_so
+        });
+        self.truth.sent += bytes as u64;
+        self.sent += bytes as u64;
+        self.ensure(is_so, Invariant::Request, || {
+            let taken = taken.concat();
+            let taken = String::from_utf8_lossy(&taken);
+            let right = String::from_utf8_lossy(self.truth.outgoing.as_deref().unwrap_or_default());
+            format!("{taken:?} goes out on {id:?}, from byte {from} of {right:?}")
+        })
+    }
+
+    /// Whether `id` is the connection asked for last
+    pub(crate) fn is_last(&self, id: AttemptId) -> bool {
+        id.number() == self.last_id
     }
 
     pub(crate) fn delivers(&mut self, item: &Item<'_>) -> Result<(), Violation> {

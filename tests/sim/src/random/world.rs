@@ -2,22 +2,22 @@
 
 use std::time::Duration;
 
-use steadfast::call::{AttemptId, Call, Command, Env, Fact, State, Timer};
-use steadfast::machine::{Drain, Event, FailureKind, Machine, ProxyRefusal, Stage, Step, Wait};
+use steadfast::call::{Call, Command, Env, Fact, State, Timer};
+use steadfast::machine::{Drain, Event, Machine, Step, Wait};
 use steadfast::outcome::Outcome;
+use steadfast::retry::RetryBudget;
 use steadfast::time::Instant;
 
 use super::coverage::{Coverage, Fault, Paths};
 use super::driver::{Driver, Stop};
 use super::invariants::{Invariant, Violation};
 use super::log::Log;
-use super::met::{head_met, met};
-use super::plan::{Cancel, End, Plan};
+use super::plan::{Cancel, Plan};
 use super::requests::Requests;
 use super::same_steps::Witness;
-use super::server::{Arrival, Link, Server, reset};
+use super::server::{Arrival, Server};
 use super::watch::{Told, Watch};
-use super::wire::{Wire, parsed_head};
+use super::wire::Wire;
 
 /// The most events of one call; more means that it does not come to an end
 pub const MAX_EVENTS_PER_CALL: u32 = 20_000;
@@ -29,6 +29,8 @@ pub(crate) struct World {
     paths: Paths,
     requests: Requests,
     commands: Vec<Command>,
+    /// What the calls of the present plan share for their retries, where they share it
+    pub(super) budget: Option<RetryBudget>,
     pub(crate) coverage: Coverage,
     pub(crate) log: Log,
     /// Steps that machines took
@@ -49,6 +51,7 @@ impl World {
             paths: Paths::new(),
             requests: Requests::default(),
             commands: Vec::new(),
+            budget: None,
             coverage: Coverage::default(),
             log: Log::default(),
             steps: 0,
@@ -64,6 +67,7 @@ impl World {
         let mut now = Instant::ORIGIN;
         self.server.clear();
         self.commands.clear();
+        self.budget = plan.budget.map(RetryBudget::new);
         let mut first = 0;
         while let Some(call) = plan.calls.get(first) {
             now = now + call.idle;
@@ -87,17 +91,25 @@ impl World {
 
     /// Makes a call, which is told nothing yet
     pub(super) fn begin<'p>(&mut self, plan: &'p Plan, number: usize, began: Instant) -> (Driver<'p>, Call) {
-        let (request, whole) = self.requests.get(&plan.calls[number]);
+        let (request, outgoing) = self.requests.get(&plan.calls[number]);
         let env = Env {
             seed: plan.seed.wrapping_add(number as u64),
             unix_at_origin: Duration::from_secs(plan.unix_seconds),
         };
-        let witness = self.replays.then(|| Witness::new(Call::new(request.clone(), plan.config, env, began)));
-        let mut call = Call::new(request, plan.config, env, began);
+        let make = |request| {
+            let mut call = Call::new(request, plan.config, env, began);
+            if plan.budget.is_some() {
+                call.ask_before_retries().expect("the call has not begun");
+            }
+            call
+        };
+        let witness = self.replays.then(|| Witness::new(make(request.clone())));
+        let mut call = make(request);
         if let Some(recorder) = self.log.recorder() {
             call.record(recorder).expect("the call has not begun");
         }
-        self.watch.begin(plan, number, began);
+        self.watch.begin(plan, number, began, outgoing);
+        self.pay_in(began);
         self.calls += 1;
         let driver = Driver {
             plan,
@@ -114,7 +126,7 @@ impl World {
             cancelled: false,
             failed: false,
             closed: None,
-            whole,
+            refused: None,
             stop: Stop::Before,
             looked: None,
             witness,
@@ -192,6 +204,10 @@ impl World {
                 stop = self.tell_stale(driver, call, id)?;
                 continue;
             }
+            if let Some(id) = driver.refused.take() {
+                stop = self.refuse_retry(driver, call, id)?;
+                continue;
+            }
             let due = wait.deadline.filter(|(at, _)| *at <= driver.now).map(|(_, timer)| timer);
             if due.is_none() {
                 looked = None;
@@ -263,153 +279,6 @@ impl World {
         self.server.arrived(driver.now, driver.plan, reads, outgoing, sizes, self.watch.truth.fed)
     }
 
-    /// Tells of what has come over the connection in use
-    fn arrive(
-        &mut self,
-        driver: &mut Driver<'_>,
-        call: &mut Call,
-        arrival: Arrival,
-    ) -> Result<Stop, Violation> {
-        let now = driver.now;
-        let Some(link) = &self.server.link else { return Ok(Stop::Held) };
-        let id = link.id;
-        let wire = &self.server.wire;
-        let truth = &mut self.watch.truth;
-        let coverage = &mut self.coverage;
-        let event = match arrival {
-            Arrival::Open => {
-                if now > link.asked_at() {
-                    coverage.fault(Fault::SlowConnect);
-                }
-                truth.place = super::truth::Place::Waiting;
-                truth.facts = link.facts;
-                Event::Connected(id)
-            }
-            Arrival::Reused => {
-                truth.place = super::truth::Place::Waiting;
-                truth.reused = true;
-                Event::Reused(id)
-            }
-            Arrival::NotOpen(failure) => {
-                coverage.fault(Fault::ConnectFails);
-                truth.not_connected(failure.stage);
-                truth.hopeless = matches!(
-                    failure.kind,
-                    FailureKind::Certificate(_) | FailureKind::Proxy(ProxyRefusal::Status(403))
-                );
-                Event::Failed(id, failure)
-            }
-            Arrival::LeftOver => {
-                coverage.fault(Fault::UnaskedBytes);
-                if truth.reused && truth.sent == 0 {
-                    truth.unasked = true;
-                } else {
-                    truth.polluted = true;
-                    truth.received += Link::surplus().len() as u64;
-                }
-                return self.tell(driver, call, Told::Link, Event::Received(id, Link::surplus()));
-            }
-            Arrival::Bytes(count) => return self.bytes_came(driver, call, id, count),
-            Arrival::Head => {
-                coverage.fault(Fault::Facts);
-                truth.head_came(now);
-                self.watch.heard = true;
-                let exchange = &driver.plan.exchanges[link.exchange];
-                head_met(coverage, driver.plan, link.exchange);
-                let head = parsed_head(exchange, driver.asked(), wire.is_coded());
-                return self.tell(driver, call, Told::Link, Event::Fact(Fact::Head(id, head)));
-            }
-            Arrival::BodyEnd => {
-                truth.message_ended(now, &wire.marks);
-                return self.tell(driver, call, Told::Link, Event::Fact(Fact::End(id)));
-            }
-            Arrival::Eof(ended) => {
-                coverage.fault(match (wire.end.1, ended) {
-                    (End::FinTwice, _) => Fault::FinTwice,
-                    (_, steadfast::machine::Ended::Clean) => Fault::Fin,
-                    _ => Fault::FinWithoutCloseNotify,
-                });
-                truth.eof(now, ended, &wire.marks, wire.is_whole, wire.body_start);
-                let twice = wire.end.1 == End::FinTwice;
-                let stop = self.tell(driver, call, Told::Link, Event::Eof(id, ended))?;
-                if !twice || !matches!(stop, Stop::Wait(_)) {
-                    return Ok(stop);
-                }
-                if self.watch.live != Some(id) {
-                    self.watch.stale += 1;
-                }
-                return self.tell(driver, call, Told::Nothing, Event::Eof(id, ended));
-            }
-            Arrival::Reset => {
-                coverage.fault(Fault::Reset);
-                truth.failed(now, &wire.marks);
-                Event::Failed(id, reset(Stage::Read))
-            }
-            Arrival::Took(bytes) => {
-                if (bytes as u64) < driver.whole {
-                    coverage.fault(Fault::ShortWrites);
-                }
-                truth.sent += bytes as u64;
-                self.watch.sent += bytes as u64;
-                Event::Sent(id, bytes)
-            }
-            Arrival::WriteBroke => {
-                coverage.fault(Fault::WriteBreaks);
-                truth.write_failed = true;
-                Event::Failed(id, reset(Stage::Write))
-            }
-        };
-        self.tell(driver, call, Told::Link, event)
-    }
-
-    /// Bytes of the wire: of HTTP, or of a body that the transport has parsed
-    fn bytes_came(
-        &mut self,
-        driver: &mut Driver<'_>,
-        call: &mut Call,
-        id: AttemptId,
-        count: u32,
-    ) -> Result<Stop, Violation> {
-        // Out of the way of the borrow, and back again.
-        let wire = std::mem::take(&mut self.server.wire);
-        let stop = self.bytes_of(driver, call, id, count, &wire);
-        self.server.wire = wire;
-        let stop = stop?;
-        self.act(driver)?;
-        Ok(stop)
-    }
-
-    fn bytes_of(
-        &mut self,
-        driver: &mut Driver<'_>,
-        call: &mut Call,
-        id: AttemptId,
-        count: u32,
-        wire: &Wire,
-    ) -> Result<Stop, Violation> {
-        let Self { watch, coverage, server, .. } = self;
-        let Some(link) = &server.link else { return Ok(Stop::Held) };
-        let truth = &mut watch.truth;
-        let from = truth.fed as usize;
-        let bytes = &wire.bytes[from..from + count as usize];
-        if truth.reused && truth.sent == 0 {
-            truth.unasked = true;
-            coverage.fault(Fault::UnaskedBytes);
-        } else {
-            if !truth.is_request_whole(driver.whole) && from == 0 {
-                coverage.fault(Fault::EarlyAnswer);
-            }
-            if count == 1 && driver.client.read_bytes > 0 {
-                coverage.fault(Fault::SplitReads);
-            }
-            truth.came(driver.now, count, &wire.marks, |mark| {
-                met(coverage, driver.plan, link.exchange, mark);
-            });
-        }
-        let event = if link.facts { Event::Fact(Fact::Body(id, bytes)) } else { Event::Received(id, bytes) };
-        self.feed(driver, call, Told::Link, event, wire)
-    }
-
     /// Reports an expiry, which must change something or move the deadline on
     fn elapsed(
         &mut self,
@@ -444,7 +313,7 @@ impl World {
         Ok(stop)
     }
 
-    fn feed(
+    pub(super) fn feed(
         &mut self,
         driver: &mut Driver<'_>,
         call: &mut Call,
@@ -456,7 +325,6 @@ impl World {
         if let Event::Received(_, bytes) | Event::Fact(Fact::Body(_, bytes)) = &event {
             self.watch.largest_read = self.watch.largest_read.max(bytes.len());
         }
-        let whole = driver.whole;
         if let Some(witness) = &mut driver.witness {
             witness.told(driver.now, &event);
         }
@@ -464,16 +332,14 @@ impl World {
             Ok(drain) => drain,
             Err(misuse) => return Err(self.watch.violation(Invariant::Contract, misuse.to_string())),
         };
-        let stop =
-            if driver.drops() { drop_it(drain, self) } else { self.steps(driver, drain, wire, whole)? };
-        self.arrive_at(driver, call, wire, whole, stop)
+        let stop = if driver.drops() { drop_it(drain, self) } else { self.steps(driver, drain, wire)? };
+        self.arrive_at(driver, call, wire, stop)
     }
 
     pub(super) fn resume(&mut self, driver: &mut Driver<'_>, call: &mut Call) -> Result<Stop, Violation> {
         let wire = std::mem::take(&mut self.server.wire);
-        let whole = driver.whole;
-        let stop = self.steps(driver, call.drain(), &wire, whole);
-        let stop = stop.and_then(|stop| self.arrive_at(driver, call, &wire, whole, stop));
+        let stop = self.steps(driver, call.drain(), &wire);
+        let stop = stop.and_then(|stop| self.arrive_at(driver, call, &wire, stop));
         self.server.wire = wire;
         let stop = stop?;
         self.act(driver)?;
@@ -486,7 +352,6 @@ impl World {
         driver: &mut Driver<'_>,
         mut drain: Drain<'_, Call>,
         wire: &Wire,
-        whole: u64,
     ) -> Result<Stop, Violation> {
         loop {
             self.steps += 1;
@@ -502,8 +367,8 @@ impl World {
                             let instance = self.server.next_instance();
                             self.watch.connects(*id, &driver.plan.exchanges[exchange], instance)?;
                         }
-                        Command::Retry(_) => {}
-                        Command::Close(id, mode) => self.watch.closes(*id, mode, wire, whole)?,
+                        Command::Retry(id) => self.watch.announces(*id)?,
+                        Command::Close(id, mode) => self.watch.closes(*id, mode, wire)?,
                     }
                     self.commands.push(command);
                 }
@@ -536,7 +401,6 @@ impl World {
         driver: &mut Driver<'_>,
         call: &Call,
         wire: &Wire,
-        whole: u64,
         stop: Stop,
     ) -> Result<Stop, Violation> {
         self.watch.holds(&call.held(), &mut self.coverage)?;
@@ -556,7 +420,7 @@ impl World {
             if driver.away_until.is_some() {
                 self.coverage.fault(if driver.client.watched { Fault::Watched } else { Fault::Away });
             }
-            self.watch.waits(wait, state, wire, whole)?;
+            self.watch.waits(wait, state, wire)?;
         } else if driver.away_until.is_some() {
             self.coverage.fault(Fault::Away);
         }
@@ -564,14 +428,17 @@ impl World {
     }
 
     /// Does what was asked for
-    fn act(&mut self, driver: &mut Driver<'_>) -> Result<(), Violation> {
-        let Self { commands, server, watch, coverage, .. } = self;
+    pub(super) fn act(&mut self, driver: &mut Driver<'_>) -> Result<(), Violation> {
+        let Self { commands, server, watch, coverage, budget, .. } = self;
         for command in commands.drain(..) {
             match command {
                 Command::Connect(id) => {
                     server.connect(id, driver.now, driver.plan, driver.number, coverage);
                 }
-                Command::Retry(_) => {}
+                Command::Retry(id) => {
+                    let is_there = budget.as_mut().is_none_or(|budget| budget.withdraw(driver.now));
+                    driver.refused = (!is_there).then_some(id);
+                }
                 Command::Close(id, mode) => {
                     driver.closed = Some(id);
                     let is_clean = server.close(driver.now, mode, watch.fed_at_close, coverage);

@@ -1,0 +1,164 @@
+//! What comes over the connection in use.
+
+use steadfast::call::{AttemptId, Call, Fact};
+use steadfast::machine::{Ended, Event, FailureKind, Machine, ProxyRefusal, Stage};
+
+use super::coverage::Fault;
+use super::driver::{Driver, Stop};
+use super::invariants::Violation;
+use super::met::{head_met, met};
+use super::plan::End;
+use super::server::{Arrival, Link, reset};
+use super::truth::Place;
+use super::watch::Told;
+use super::wire::{Wire, parsed_head};
+use super::world::World;
+
+impl World {
+    /// Tells of what has come over the connection in use
+    pub(super) fn arrive(
+        &mut self,
+        driver: &mut Driver<'_>,
+        call: &mut Call,
+        arrival: Arrival,
+    ) -> Result<Stop, Violation> {
+        let now = driver.now;
+        let Some(link) = &self.server.link else { return Ok(Stop::Held) };
+        let id = link.id;
+        let wire = &self.server.wire;
+        let truth = &mut self.watch.truth;
+        let coverage = &mut self.coverage;
+        let event = match arrival {
+            Arrival::Open => {
+                if now > link.asked_at() {
+                    coverage.fault(Fault::SlowConnect);
+                }
+                truth.place = Place::Waiting;
+                truth.facts = link.facts;
+                Event::Connected(id)
+            }
+            Arrival::Reused => {
+                truth.place = Place::Waiting;
+                truth.reused = true;
+                Event::Reused(id)
+            }
+            Arrival::NotOpen(failure) => {
+                coverage.fault(Fault::ConnectFails);
+                truth.not_connected(failure.stage);
+                truth.hopeless = matches!(
+                    failure.kind,
+                    FailureKind::Certificate(_) | FailureKind::Proxy(ProxyRefusal::Status(403))
+                );
+                Event::Failed(id, failure)
+            }
+            Arrival::LeftOver => {
+                coverage.fault(Fault::UnaskedBytes);
+                if truth.reused && truth.sent == 0 {
+                    truth.unasked = true;
+                } else {
+                    truth.polluted = true;
+                    truth.received += Link::surplus().len() as u64;
+                }
+                return self.tell(driver, call, Told::Link, Event::Received(id, Link::surplus()));
+            }
+            Arrival::Bytes(count) => return self.bytes_came(driver, call, id, count),
+            Arrival::Head => {
+                coverage.fault(Fault::Facts);
+                truth.head_came(now);
+                self.watch.heard = true;
+                let exchange = &driver.plan.exchanges[link.exchange];
+                head_met(coverage, driver.plan, link.exchange, truth.forwarded);
+                let head = parsed_head(exchange, driver.asked(), wire.is_coded());
+                return self.tell(driver, call, Told::Link, Event::Fact(Fact::Head(id, head)));
+            }
+            Arrival::BodyEnd => {
+                truth.message_ended(now, &wire.marks);
+                return self.tell(driver, call, Told::Link, Event::Fact(Fact::End(id)));
+            }
+            Arrival::Eof(ended) => {
+                coverage.fault(match (wire.end.1, ended) {
+                    (End::FinTwice, _) => Fault::FinTwice,
+                    (_, Ended::Clean) => Fault::Fin,
+                    _ => Fault::FinWithoutCloseNotify,
+                });
+                truth.eof(now, ended, &wire.marks, wire.is_whole, wire.body_start);
+                let twice = wire.end.1 == End::FinTwice;
+                let stop = self.tell(driver, call, Told::Link, Event::Eof(id, ended))?;
+                if !twice || !matches!(stop, Stop::Wait(_)) {
+                    return Ok(stop);
+                }
+                if self.watch.live != Some(id) {
+                    self.watch.stale += 1;
+                }
+                return self.tell(driver, call, Told::Nothing, Event::Eof(id, ended));
+            }
+            Arrival::Reset => {
+                coverage.fault(Fault::Reset);
+                truth.failed(now, &wire.marks);
+                Event::Failed(id, reset(Stage::Read))
+            }
+            Arrival::Took(bytes) => {
+                if (bytes as u64) < truth.whole {
+                    coverage.fault(Fault::ShortWrites);
+                }
+                self.watch.takes(id, call.outgoing(id), bytes)?;
+                Event::Sent(id, bytes)
+            }
+            Arrival::WriteBroke => {
+                coverage.fault(Fault::WriteBreaks);
+                truth.write_failed = true;
+                Event::Failed(id, reset(Stage::Write))
+            }
+        };
+        self.tell(driver, call, Told::Link, event)
+    }
+
+    /// Bytes of the wire: of HTTP, or of a body that the transport has parsed
+    fn bytes_came(
+        &mut self,
+        driver: &mut Driver<'_>,
+        call: &mut Call,
+        id: AttemptId,
+        count: u32,
+    ) -> Result<Stop, Violation> {
+        // Out of the way of the borrow, and back again.
+        let wire = std::mem::take(&mut self.server.wire);
+        let stop = self.bytes_of(driver, call, id, count, &wire);
+        self.server.wire = wire;
+        let stop = stop?;
+        self.act(driver)?;
+        Ok(stop)
+    }
+
+    fn bytes_of(
+        &mut self,
+        driver: &mut Driver<'_>,
+        call: &mut Call,
+        id: AttemptId,
+        count: u32,
+        wire: &Wire,
+    ) -> Result<Stop, Violation> {
+        let Self { watch, coverage, server, .. } = self;
+        let Some(link) = &server.link else { return Ok(Stop::Held) };
+        let truth = &mut watch.truth;
+        let from = truth.fed as usize;
+        let bytes = &wire.bytes[from..from + count as usize];
+        if truth.reused && truth.sent == 0 {
+            truth.unasked = true;
+            coverage.fault(Fault::UnaskedBytes);
+        } else {
+            if !truth.is_request_whole() && from == 0 {
+                coverage.fault(Fault::EarlyAnswer);
+            }
+            if count == 1 && driver.client.read_bytes > 0 {
+                coverage.fault(Fault::SplitReads);
+            }
+            let forwarded = truth.forwarded;
+            truth.came(driver.now, count, &wire.marks, |mark| {
+                met(coverage, driver.plan, link.exchange, forwarded, mark);
+            });
+        }
+        let event = if link.facts { Event::Fact(Fact::Body(id, bytes)) } else { Event::Received(id, bytes) };
+        self.feed(driver, call, Told::Link, event, wire)
+    }
+}
