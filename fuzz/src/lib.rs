@@ -7,6 +7,7 @@
 //! | target | what it asserts, beside that nothing panics |
 //! |---|---|
 //! | [`http1()`] | any split: the same parts; as hyper, wherever both come to an end |
+//! | [`http1_request()`] | any split: the same requests; one passed on is the same request, and one only |
 //! | [`sse()`] | any split: the same events; as sse-core |
 //! | [`ndjson()`] | any split: the same events; as its rules, applied to the whole |
 //! | [`json_array()`] | any split: the same events; as serde_json, wherever that reads an array |
@@ -26,6 +27,7 @@ mod connect;
 mod content;
 mod dialect;
 mod http1;
+mod http1_request;
 mod json_array;
 mod ndjson;
 mod reads;
@@ -38,6 +40,7 @@ pub use connect::connect;
 pub use content::content;
 pub use dialect::dialect;
 pub use http1::http1;
+pub use http1_request::http1_request;
 pub use json_array::json_array;
 pub use ndjson::ndjson;
 pub use retry_after::retry_after;
@@ -54,12 +57,13 @@ pub struct Target {
 }
 
 /// Every target
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target { name: "call_operations", run: call_operations },
     Target { name: "connect", run: connect },
     Target { name: "content", run: content },
     Target { name: "dialect", run: dialect },
     Target { name: "http1", run: http1 },
+    Target { name: "http1_request", run: http1_request },
     Target { name: "json_array", run: json_array },
     Target { name: "ndjson", run: ndjson },
     Target { name: "retry_after", run: retry_after },

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use http::{HeaderMap, Method, Version};
 use serde::Deserialize;
-use steadfast::http1::{End, FieldLine, Http1Error, Incomplete, Limits, Part, ResponseDecoder, ResponseHead};
+use steadfast::http1::{End, Fields, Http1Error, Incomplete, Limits, Part, ResponseDecoder, ResponseHead};
 use steadfast_tests::shared;
 
 /// Cases below this many bytes are cut in two at every place
@@ -55,8 +55,8 @@ struct Interim {
 struct Decoded {
     interim: Vec<u16>,
     head: Option<ResponseHead>,
-    headers: Vec<FieldLine>,
-    trailers: Vec<FieldLine>,
+    headers: Fields,
+    trailers: Fields,
     body: Vec<u8>,
     end: Result<End, Http1Error>,
     leftover: usize,
@@ -112,8 +112,8 @@ fn run(case: &Case, splits: &mut usize) -> Result<Decoded, String> {
 }
 
 fn decode(method: &Method, pieces: &[&[u8]]) -> Decoded {
-    let mut decoder = ResponseDecoder::new(method, Limits::default()).keep_lines();
-    let (mut headers, mut trailers) = (Vec::new(), Vec::new());
+    let mut decoder = ResponseDecoder::new(method, Limits::default()).keep_fields();
+    let (mut headers, mut trailers) = (Fields::default(), Fields::default());
     let (mut interim, mut head, mut body, mut end, mut leftover) = (Vec::new(), None, Vec::new(), None, 0);
     for mut piece in pieces.iter().copied() {
         while end.as_ref().is_none_or(|end: &Result<_, _>| end.is_ok()) {
@@ -127,12 +127,12 @@ fn decode(method: &Method, pieces: &[&[u8]]) -> Decoded {
             match part {
                 Some(Part::Interim(status)) => interim.push(status.as_u16()),
                 Some(Part::Head(final_head)) => {
-                    headers = decoder.lines().to_vec();
+                    headers = decoder.take_fields();
                     head = Some(final_head);
                 }
                 Some(Part::Body(range)) => body.extend_from_slice(&piece[range]),
                 Some(Part::End(ended)) => {
-                    trailers = decoder.lines().to_vec();
+                    trailers = decoder.take_fields();
                     end = Some(Ok(ended));
                 }
                 None => {
@@ -218,9 +218,9 @@ fn error_kind(error: &Http1Error) -> Option<&'static str> {
 }
 
 /// Names, which compare in any case, and values, in the order in which they came
-fn lines(lines: &[FieldLine]) -> Vec<(String, String)> {
-    let line = |line: &FieldLine| (line.name.to_ascii_lowercase(), latin_1(line.value.as_bytes()));
-    lines.iter().map(line).collect()
+fn lines(fields: &Fields) -> Vec<(String, String)> {
+    let line = |(name, value): (&str, &[u8])| (name.to_ascii_lowercase(), latin_1(value));
+    fields.iter().map(line).collect()
 }
 
 fn expected_lines(lines: &Option<Vec<(String, String)>>) -> Vec<(String, String)> {

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, StatusCode, Version};
 
-use super::Http1Error;
-use super::section::{FieldLine, Names, to_map, with_room};
+use super::section::{Names, to_map, with_room};
+use super::{Fields, Http1Error};
 
 /// The head of a final response
 ///
@@ -20,8 +20,8 @@ pub struct ResponseHead {
     pub status: StatusCode,
     /// The reason phrase as it came, perhaps empty; carries no meaning (RFC 9112 4)
     pub reason: Bytes,
-    /// The header fields; [`ResponseDecoder::lines`](super::ResponseDecoder::lines) has them in the
-    /// order in which they came
+    /// The header fields; [`ResponseDecoder::take_fields`](super::ResponseDecoder::take_fields) has them
+    /// as they came
     pub headers: HeaderMap,
 }
 
@@ -47,14 +47,14 @@ pub(super) enum Framing {
 }
 
 impl ResponseHead {
-    /// Reads a whole head, its empty line included, and its field lines into `lines`
-    pub(super) fn parse(bytes: &[u8], mut lines: Option<&mut Vec<FieldLine>>) -> Result<Self, Http1Error> {
+    /// Reads a whole head, its empty line included, and its fields into `kept`
+    pub(super) fn parse(bytes: &[u8], mut kept: Option<&mut Fields>) -> Result<Self, Http1Error> {
         let mut config = httparse::ParserConfig::default();
         config.allow_obsolete_multiline_headers_in_responses(true);
         let (version, code, headers) = with_room(|room| {
             let mut response = httparse::Response::new(room);
             config.parse_response(&mut response, bytes)?;
-            Ok((response.version, response.code, to_map(response.headers, lines.as_deref_mut())))
+            Ok((response.version, response.code, to_map(response.headers, kept.as_deref_mut())))
         })
         .map_err(refusal)?;
         let version = match version {

@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderName, Method};
 use super::section::Names;
 
 /// The fields that frame a message or belong to one connection, and so are not the caller's to set
-const RESERVED: [HeaderName; 9] = [
+pub(super) const RESERVED: [HeaderName; 9] = [
     HOST,
     CONTENT_LENGTH,
     TRANSFER_ENCODING,
@@ -179,12 +179,12 @@ fn field(head: &mut Vec<u8>, name: &HeaderName, value: &[u8]) {
     head.extend_from_slice(b"\r\n");
 }
 
-fn is_target(target: &str) -> bool {
+pub(super) fn is_target(target: &str) -> bool {
     !target.is_empty() && target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#')
 }
 
 /// The bytes of `uri-host` and `port` (RFC 3986 3.2.2), without the grammar
-fn is_host(host: &str) -> bool {
+pub(super) fn is_host(host: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+,;=:[]".contains(&byte);
     !host.is_empty() && host.bytes().all(allowed)
 }

@@ -7,8 +7,8 @@ use http::{HeaderMap, Method, StatusCode};
 
 use super::chunked::{Chunked, Found};
 use super::head::Framing;
-use super::section::{FieldLine, MAX_TRAILER_BYTES, Names, Refused, Section, to_map, with_room};
-use super::{Http1Error, Incomplete, ResponseHead};
+use super::section::{MAX_TRAILER_BYTES, Names, Refused, Section, to_map, with_room};
+use super::{Fields, Http1Error, Incomplete, ResponseHead};
 
 /// The most interim (1xx) responses before the final one
 ///
@@ -60,8 +60,8 @@ pub struct ResponseDecoder {
     got: u64,
     /// Whether the head lets the connection live on
     keeps_alive: bool,
-    /// The field lines of the section that came last, where they are kept
-    lines: Option<Vec<FieldLine>>,
+    /// The fields of the section that came last, where they are kept
+    fields: Option<Box<Fields>>,
 }
 
 /// The bounds on what a peer can make the decoder hold
@@ -148,22 +148,23 @@ impl ResponseDecoder {
             interim: 0,
             got: 0,
             keeps_alive: false,
-            lines: None,
+            fields: None,
         }
     }
 
-    /// Keeps the field lines of each head and trailer section, for [`ResponseDecoder::lines`]
-    pub fn keep_lines(mut self) -> Self {
-        self.lines = Some(Vec::new());
+    /// Keeps the fields of each head and trailer section as they came, for
+    /// [`ResponseDecoder::take_fields`]
+    pub fn keep_fields(mut self) -> Self {
+        self.fields = Some(Box::default());
         self
     }
 
-    /// The field lines of the part that came last, a head, interim or final, or the end with its
+    /// Takes out the fields of the part that came last, a head, interim or final, or the end with its
     /// trailers: in the order in which they came, repeated ones in their places
     ///
-    /// A [`HeaderMap`] groups them by name. None without [`ResponseDecoder::keep_lines`].
-    pub fn lines(&self) -> &[FieldLine] {
-        self.lines.as_deref().unwrap_or_default()
+    /// A [`HeaderMap`] groups them by name. None without [`ResponseDecoder::keep_fields`].
+    pub fn take_fields(&mut self) -> Fields {
+        self.fields.as_deref_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Bytes of a head or a trailer section that is not whole
@@ -221,7 +222,7 @@ impl ResponseDecoder {
         match &mut self.state {
             State::Head => self.head(input),
             State::Length { left: 0 } => {
-                emptied(&mut self.lines);
+                emptied(&mut self.fields);
                 Ok((0, Some(self.end(HeaderMap::new()))))
             }
             State::Length { left } => {
@@ -253,7 +254,7 @@ impl ResponseDecoder {
             Refused::TooLong => Http1Error::HeadTooLarge { limit },
         })?;
         let Some(bytes) = whole else { return Ok((consumed, None)) };
-        let head = ResponseHead::parse(bytes, emptied(&mut self.lines))?;
+        let head = ResponseHead::parse(bytes, emptied(&mut self.fields))?;
         self.section = Section::head();
         if head.status == StatusCode::SWITCHING_PROTOCOLS {
             return Err(Http1Error::UnaskedUpgrade);
@@ -275,7 +276,7 @@ impl ResponseDecoder {
         self.keeps_alive = head.keeps_alive() && !tunnel;
         self.state = match framing {
             Framing::Length(left) => State::Length { left },
-            Framing::Chunked => State::Chunked(Chunked::new()),
+            Framing::Chunked => State::Chunked(Chunked::response()),
             Framing::UntilEof => State::UntilEof,
         };
         Ok((consumed, Some(Part::Head(head))))
@@ -285,7 +286,7 @@ impl ResponseDecoder {
         let taken = self.section.take(input, MAX_TRAILER_BYTES);
         let (consumed, whole) = taken.map_err(|_| Http1Error::TrailersTooLarge)?;
         let Some(bytes) = whole else { return Ok((consumed, None)) };
-        let trailers = parse_trailers(bytes, emptied(&mut self.lines))?;
+        let trailers = parse_trailers(bytes, emptied(&mut self.fields))?;
         self.section = Section::trailers();
         Ok((consumed, Some(self.end(trailers))))
     }
@@ -301,20 +302,20 @@ impl ResponseDecoder {
     }
 }
 
-/// The lines that are kept, without those of the section before
-fn emptied(lines: &mut Option<Vec<FieldLine>>) -> Option<&mut Vec<FieldLine>> {
-    let lines = lines.as_mut()?;
-    lines.clear();
-    Some(lines)
+/// The fields that are kept, without those of the section before
+fn emptied(fields: &mut Option<Box<Fields>>) -> Option<&mut Fields> {
+    let fields = fields.as_deref_mut()?;
+    *fields = Fields::default();
+    Some(fields)
 }
 
-/// Reads a whole trailer section, its empty line included, and its field lines into `lines`
-fn parse_trailers(bytes: &[u8], mut lines: Option<&mut Vec<FieldLine>>) -> Result<HeaderMap, Http1Error> {
+/// Reads a whole trailer section, its empty line included, and its fields into `kept`
+fn parse_trailers(bytes: &[u8], mut kept: Option<&mut Fields>) -> Result<HeaderMap, Http1Error> {
     if memchr::memchr_iter(b'\n', bytes).any(|at| at == 0 || bytes[at - 1] != b'\r') {
         return Err(Http1Error::BadTrailer);
     }
     let parsed = with_room(|room| match httparse::parse_headers(bytes, room)? {
-        httparse::Status::Complete((_, fields)) => Ok(to_map(fields, lines.as_deref_mut())),
+        httparse::Status::Complete((_, fields)) => Ok(to_map(fields, kept.as_deref_mut())),
         httparse::Status::Partial => Ok(None),
     });
     match parsed {

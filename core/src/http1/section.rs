@@ -5,6 +5,8 @@ use std::fmt;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use httparse::{EMPTY_HEADER, Header};
 
+use super::Fields;
+
 /// The most header lines that a head or a trailer section may have
 pub const MAX_FIELDS: usize = 1024;
 
@@ -136,36 +138,19 @@ pub(super) fn with_room<'b, T>(
     }
 }
 
-/// One field line of a head or a trailer section
-///
-/// Its `Debug` form shows no value: cookies are secrets.
-#[derive(Clone, PartialEq, Eq)]
-pub struct FieldLine {
-    /// The name, in the case it came in
-    pub name: Box<str>,
-    /// The value without the white space around it; one that was folded is joined with single spaces
-    pub value: HeaderValue,
-}
-
-impl fmt::Debug for FieldLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FieldLine").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-/// Copies parsed header lines into a map, and into `lines` where those are asked for; `None` where one
-/// is out of the map's bounds
-pub(super) fn to_map(fields: &[Header<'_>], mut lines: Option<&mut Vec<FieldLine>>) -> Option<HeaderMap> {
-    let mut map = HeaderMap::with_capacity(fields.len());
-    for field in fields {
+/// Copies parsed header lines into a map, and into `kept` where they are asked for as they came; `None`
+/// where one is out of the map's bounds
+pub(super) fn to_map(lines: &[Header<'_>], mut kept: Option<&mut Fields>) -> Option<HeaderMap> {
+    let mut map = HeaderMap::with_capacity(lines.len());
+    for field in lines {
         let name = HeaderName::from_bytes(field.name.as_bytes()).ok()?;
         let value = match memchr::memchr(b'\n', field.value) {
             Some(_) => HeaderValue::from_maybe_shared(unfold(field.value)),
             None => HeaderValue::from_bytes(field.value),
         };
         let value = value.ok()?;
-        if let Some(lines) = &mut lines {
-            lines.push(FieldLine { name: field.name.into(), value: value.clone() });
+        if let Some(kept) = &mut kept {
+            kept.push(field.name, value.as_bytes());
         }
         map.try_append(name, value).ok()?;
     }

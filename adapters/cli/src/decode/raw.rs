@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http::{Method, StatusCode};
 use serde::Serialize;
-use steadfast::http1::{FieldLine, Http1Error, Incomplete, Limits, Part, ResponseDecoder};
+use steadfast::http1::{Fields, Http1Error, Incomplete, Limits, Part, ResponseDecoder};
 
 use crate::exit::Exit;
 
@@ -50,7 +50,7 @@ impl Message {
 
 /// Decodes all reads of a connection that then ends
 pub(super) fn decode<'a>(method: &Method, reads: impl Iterator<Item = &'a [u8]>) -> Message {
-    let mut decoder = ResponseDecoder::new(method, Limits::default()).keep_lines();
+    let mut decoder = ResponseDecoder::new(method, Limits::default()).keep_fields();
     let mut message = Message {
         status: None,
         headers: Vec::new(),
@@ -63,16 +63,16 @@ pub(super) fn decode<'a>(method: &Method, reads: impl Iterator<Item = &'a [u8]>)
         error: None,
     };
     let mut body = Vec::new();
-    let ended = take(&mut decoder, reads, |part, read, lines| match part {
+    let ended = take(&mut decoder, reads, |part, read, fields| match part {
         Part::Interim(status) => message.interim.push(status.as_u16()),
         Part::Head(head) => {
             message.status = Some(head.status.as_u16());
-            message.headers = printed(lines);
+            message.headers = printed(&fields);
         }
         Part::Body(range) => body.extend_from_slice(&read[range]),
         Part::End(end) => {
             message.keep_alive = end.reusable;
-            message.trailers = printed(lines);
+            message.trailers = printed(&fields);
         }
     })
     .and_then(|()| decoder.eof());
@@ -93,16 +93,16 @@ pub(super) fn decode<'a>(method: &Method, reads: impl Iterator<Item = &'a [u8]>)
     message
 }
 
-/// Gives out all parts of the reads, each with what of its read was left, and with the field lines of
-/// the section that came last
+/// Gives out all parts of the reads, each with what of its read was left, and with the fields of the
+/// section that came last
 fn take<'a>(
     decoder: &mut ResponseDecoder,
     reads: impl Iterator<Item = &'a [u8]>,
-    mut part: impl FnMut(Part, &[u8], &[FieldLine]),
+    mut part: impl FnMut(Part, &[u8], Fields),
 ) -> Result<(), Http1Error> {
     for mut read in reads {
         while let (consumed, Some(next)) = decoder.next(read)? {
-            part(next, read, decoder.lines());
+            part(next, read, decoder.take_fields());
             read = &read[consumed..];
         }
     }
@@ -110,9 +110,9 @@ fn take<'a>(
 }
 
 /// Names and values, the latter in Latin-1, as HTTP had it
-fn printed(lines: &[FieldLine]) -> Vec<(String, String)> {
+fn printed(fields: &Fields) -> Vec<(String, String)> {
     let latin_1 = |bytes: &[u8]| bytes.iter().copied().map(char::from).collect();
-    lines.iter().map(|line| (line.name.to_string(), latin_1(line.value.as_bytes()))).collect()
+    fields.iter().map(|(name, value)| (name.to_owned(), latin_1(value))).collect()
 }
 
 /// One word for what was broken
