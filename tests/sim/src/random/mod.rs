@@ -5,6 +5,7 @@
 //! | `choices` | [`Choices`]: the numbers that a plan is drawn from |
 //! | `plan`, `draw` | [`Plan`]: calls, and what their servers do; how it is drawn |
 //! | `wire`, `speech`, `coding` | what a server sends, and what each byte of it makes known |
+//! | `spoken` | what it has said of its answer by then |
 //! | `server` | the servers of a run, and the connections that calls leave |
 //! | `truth` | what the rules make of all that |
 //! | `world`, `arrive`, `driver` | the driver and the consumer, and what they are told |
@@ -41,6 +42,7 @@ mod server;
 mod settled;
 mod shrink;
 mod speech;
+mod spoken;
 #[cfg(feature = "proptest")]
 mod strategy;
 mod supply;

@@ -12,6 +12,7 @@ use steadfast::time::{Bound, Instant};
 
 use super::invariants::{Invariant, Violation};
 use super::plan::{ContentType, Exchange, Plan, Problem, Streamed};
+use super::spoken::Answer;
 use super::truth::{Ends, Place, Truth};
 use super::wire::{Wire, has_body};
 
@@ -94,6 +95,8 @@ pub(crate) struct Watch {
     /// The transport said that a response came, so the request was sent
     pub(crate) heard: bool,
     pub(crate) turn: Turn,
+    /// What the server has said in the present attempt, as far as the call was told
+    pub(crate) answer: Answer,
     pub(crate) delivered: u32,
     pub(crate) finished: u32,
     pub(crate) item_out: bool,
@@ -154,6 +157,7 @@ impl Watch {
             sent: 0,
             heard: false,
             turn: Turn::default(),
+            answer: Answer::default(),
             delivered: 0,
             finished: 0,
             item_out: false,
@@ -181,6 +185,8 @@ impl Watch {
         let call = &plan.calls[number];
         let mut seen = std::mem::take(&mut self.seen);
         seen.clear();
+        let mut answer = std::mem::take(&mut self.answer);
+        answer.clear();
         *self = Self {
             call: number + 1,
             config: plan.config,
@@ -196,6 +202,7 @@ impl Watch {
             began: now,
             told_at: now,
             seen,
+            answer,
             ..Self::new()
         };
     }
@@ -447,6 +454,7 @@ impl Watch {
         }
         self.live = Some(id);
         self.truth = Truth::new(self.dialect, self.shape, exchange.head, began);
+        self.answer.clear();
         self.truth.body_ended = self.streamed.is_none();
         self.truth.forwarded = self.forwarded;
         if !self.makes_fields {
