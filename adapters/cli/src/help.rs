@@ -14,6 +14,7 @@ Examples:
   steadfast call - < question.txt
   steadfast call --provider anthropic --timeline \"Say hello.\"
   steadfast call --base-url http://127.0.0.1:8080/v1 --model smollm2 \"Say hello.\"
+  steadfast call --unix-socket /run/model.sock --tcp-keep-alive off \"Say hello.\"
   steadfast call --config-file steadfast.toml \"Say hello.\"
   steadfast call --config stream_idle_timeout=20 --config max_attempts=1 --json \"Say hello.\"
   steadfast call --record trace.jsonl --record-bodies lengths \"Say hello.\"
@@ -96,6 +97,7 @@ Examples:
   steadfast gaps
   steadfast gaps --provider anthropic --runs 5
   steadfast gaps --base-url http://127.0.0.1:8080/v1 --model smollm2 --json
+  steadfast gaps --base-url http://10.0.0.7:8080/v1 --tcp-user-timeout 20
 ";
 
 const GAPS_OUTPUT: &str = "\
@@ -179,7 +181,7 @@ pub(crate) fn call_long_help() -> String {
     let mut help = format!("{CALL_EXAMPLES}\nProviders:\n");
     for profile in &PROFILES {
         let keys = profile.keys.join(" or ");
-        _ = writeln!(help, "  {:<10} {} [{}; {keys}]", profile.name, profile.base_url, profile.model);
+        _ = writeln!(help, "  {:<10} {} [{}; {keys}]", profile.name, profile.base_url(), profile.model);
     }
     help.push_str(
         "  With no base URL and no key at all, an embedded provider answers in that API's form.\n\n",
