@@ -465,6 +465,13 @@ impl<M: Machine> Drain<'_, M> {
     pub fn took(&mut self, bytes: usize) {
         self.machine.took(Permit(()), bytes);
     }
+
+    /// The machine as it is between two steps
+    ///
+    /// Bytes that are not parsed yet are with the drain, and the machine does not count them as its own.
+    pub fn machine(&self) -> &M {
+        self.machine
+    }
 }
 
 impl<M: Machine> Drop for Drain<'_, M> {
