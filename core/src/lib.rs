@@ -22,6 +22,7 @@
 //! | [`content`] | compressed bodies to bytes |
 //! | [`http1`] | HTTP/1.1 over bytes |
 //! | [`pool`] | which connection carries the next request, and when an idle one is closed |
+//! | [`relay`] | the exchange between an app and a provider, bounded and safely retried |
 //! | [`time`] | points in time and bounds, never a clock |
 //! | [`trace`] | what happened in a call, recorded, and the call replayed from it |
 //! | [`porting`] | how to write a driver, by the example of the smallest one |
@@ -140,6 +141,7 @@ pub mod policies {}
 pub mod pool;
 #[doc = include_str!("porting.md")]
 pub mod porting {}
+pub mod relay;
 pub mod retry;
 pub mod time;
 pub mod trace;

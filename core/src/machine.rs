@@ -38,8 +38,12 @@
 //! 7. Report a failed write by [`Event::Failed`] with [`Stage::Write`] and read on: the answer may lie
 //!    in the socket already. An end or a failed read is the last thing told of a connection.
 //! 8. Instants never go back. One origin for the life of the machine.
-//! 9. Where [`Interest::supply`] is not zero, read on in what is sent, at most so many bytes, without
-//!    waiting for it, and report [`Event::Supplied`]. It comes after reading and writing.
+//! 9. Where an item is bytes for a connection ([`Machine::passes`]), write them at once, as many as it
+//!    takes, and say so by [`Drain::took`]; the rest is in [`Machine::outgoing`].
+//! 10. Where an [`Interest`] wants neither reading nor writing, and the connection can tell its peer's end
+//!     without being read, report [`Event::Eof`] or [`Event::Failed`] when that comes.
+//! 11. Where [`Interest::supply`] is not zero, read on in what is sent, at most so many bytes, without
+//!     waiting for it, and report [`Event::Supplied`]. It comes after reading and writing.
 //!
 //! # What the machine promises
 //!
@@ -91,6 +95,21 @@ pub trait Machine: Sized {
 
     /// Takes one step, parsing from the front of `input` and adding what it used to `used`
     fn step<'s>(&'s mut self, permit: Permit, input: &'s [u8], used: &mut usize) -> Step<'s, Self>;
+
+    /// Where an item goes that is bytes for a connection, and the bytes, in order
+    ///
+    /// `None` for what the consumer gets, which is everything that most machines deliver.
+    fn passes<'i>(item: &'i Self::Item<'_>) -> Option<(Self::Link, [&'i [u8]; 2])> {
+        let _ = item;
+        None
+    }
+
+    /// So many bytes of the item that was delivered last went straight to where they belong
+    ///
+    /// Only for a machine that delivers bytes for its connections; see [`Drain::took`].
+    fn took(&mut self, permit: Permit, bytes: usize) {
+        let _ = (permit, bytes);
+    }
 
     /// Copies out of `input` whatever queued items still point into it
     ///
@@ -440,6 +459,18 @@ impl<M: Machine> Drain<'_, M> {
     #[allow(clippy::should_implement_trait, reason = "items are lent, an Iterator cannot lend")]
     pub fn next(&mut self) -> Step<'_, M> {
         self.machine.step(Permit(()), self.input.bytes(), &mut self.used)
+    }
+
+    /// A connection took so many bytes of what was delivered for it; the machine copies only the rest
+    pub fn took(&mut self, bytes: usize) {
+        self.machine.took(Permit(()), bytes);
+    }
+
+    /// The machine as it is between two steps
+    ///
+    /// Bytes that are not parsed yet are with the drain, and the machine does not count them as its own.
+    pub fn machine(&self) -> &M {
+        self.machine
     }
 }
 

@@ -34,7 +34,8 @@ const MAX_PROMPT_BYTES: usize = 16 << 20;
 
 /// Runs the command
 pub(crate) fn run(args: &CallArgs) -> Result<Exit, Failure> {
-    let client = Client::new().with_config(&args.overrides()?).map_err(UsageError::from)?;
+    let client = args.connect.applied_to(Client::new());
+    let client = client.with_config(&args.overrides()?).map_err(UsageError::from)?;
     let mut asked = Asked::choose(args, |name| std::env::var(name).ok())?;
     let prompt = prompt(args)?;
     let mut embedded = None;

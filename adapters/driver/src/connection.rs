@@ -26,6 +26,22 @@ pub trait Socket: Unpin {
     /// Errors: as the operating system's.
     fn poll_write(&mut self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>>;
 
+    /// Ready once the peer has ended its side or the connection, whether or not all it sent is read
+    ///
+    /// A socket that cannot tell is never ready.
+    ///
+    /// Errors: the connection broke.
+    fn poll_hang_up(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Pending
+    }
+
+    /// Ends our side behind what was written, as far as that can be done at once
+    ///
+    /// Errors: as the operating system's.
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Writes what it holds back of what it took; one that holds nothing back is always ready
     ///
     /// Errors: as the operating system's.
@@ -86,6 +102,11 @@ impl<S: Socket> Connection<S> {
     /// The socket under it
     pub fn socket(&self) -> &S {
         &self.socket
+    }
+
+    /// The socket under it
+    pub fn socket_mut(&mut self) -> &mut S {
+        &mut self.socket
     }
 
     /// The same connection over another socket, made of the one under it
@@ -159,6 +180,21 @@ impl<S: Socket> Connection<S> {
             ready!(tls.poll_flush(&mut self.socket, cx)?);
         }
         self.socket.poll_flush(cx).map_err(|error| io_failure(Stage::Write, &error))
+    }
+
+    /// Ready once the peer has gone, whether or not all it sent is read; never where nobody can tell
+    ///
+    /// Errors: the connection broke.
+    pub fn poll_hang_up(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), IoFailure>> {
+        self.socket.poll_hang_up(cx).map_err(|error| io_failure(Stage::Read, &error))
+    }
+
+    /// Ends our side, and can still be read
+    ///
+    /// Errors: as the operating system's.
+    pub fn finish(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
+        self.close(cx);
+        self.socket.finish()
     }
 
     /// Ends our side as politely as can be done at once; the rest is the operating system's

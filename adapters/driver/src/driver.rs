@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use steadfast::machine::{Drain, Event, Interest, IoFailure, Machine, Step, Supply, Wait};
+use steadfast::machine::{Drain, Ended, Event, Interest, IoFailure, Machine, Step, Supply, Wait};
 use steadfast::time::Instant;
 
 use crate::connection::{Ask, Connection, Read, Socket};
@@ -63,11 +63,18 @@ pub enum Action<M: Machine, S> {
     Close(M::Link),
     /// Leave it to this, open as it is, for a later exchange
     Release(M::Link, Release<S>),
+    /// End our side of it, and read on
+    Finish(M::Link),
     /// Tell the machine this, before anything else
     Tell(M::Fact<'static>),
+    /// Tell the machine what comes of this, when it is there; one at a time
+    Later(Later<M>),
     /// Nothing is to be done
     Nothing,
 }
+
+/// A fact that is yet to come
+pub type Later<M> = Pin<Box<dyn Future<Output = <M as Machine>::Fact<'static>> + Send>>;
 
 /// What takes a connection back whose exchange is over
 pub type Release<S> = Box<dyn FnOnce(Connection<S>) + Send>;
@@ -95,7 +102,31 @@ pub struct Driver<M: Machine, R: Runtime<M>> {
     /// Not its deadline: that may move by the consumer's own time, and is due all the same.
     looked: Option<M::Timer>,
     /// What the runtime has to say to a command
-    answer: Option<M::Fact<'static>>,
+    answer: Answer<M>,
+}
+
+/// What a runtime has to say to a command
+enum Answer<M: Machine> {
+    Nothing,
+    Now(M::Fact<'static>),
+    Later(Later<M>),
+}
+
+impl<M: Machine> Answer<M> {
+    /// What can be told now
+    fn poll(&mut self, cx: &mut Context<'_>) -> Option<M::Fact<'static>> {
+        match std::mem::replace(self, Self::Nothing) {
+            Self::Nothing => None,
+            Self::Now(fact) => Some(fact),
+            Self::Later(mut later) => match later.as_mut().poll(cx) {
+                Poll::Ready(fact) => Some(fact),
+                Poll::Pending => {
+                    *self = Self::Later(later);
+                    None
+                }
+            },
+        }
+    }
 }
 
 enum Link<S> {
@@ -112,9 +143,24 @@ enum Stop<I, M: Machine> {
 impl<M: Machine, R: Runtime<M>> Driver<M, R> {
     /// A driver for a machine that has not begun
     pub fn new(machine: M, runtime: R) -> Self {
-        let mut driver = Self { machine, runtime, links: Vec::new(), looked: None, answer: None };
+        let mut driver = Self { machine, runtime, links: Vec::new(), looked: None, answer: Answer::Nothing };
         driver.tell(Event::Start);
         driver
+    }
+
+    /// The same driver, with a connection that is open from the start
+    pub fn with_open(mut self, link: M::Link, connection: Connection<R::Socket>) -> Self {
+        self.links.push((link, Link::Open(connection)));
+        self
+    }
+
+    /// The connection of that name, if it is open
+    pub fn connection(&mut self, link: M::Link) -> Option<&mut Connection<R::Socket>> {
+        let (_, found) = self.links.iter_mut().find(|(name, _)| *name == link)?;
+        match found {
+            Link::Open(connection) => Some(connection),
+            Link::Opening(_) => None,
+        }
     }
 
     /// The machine
@@ -171,7 +217,7 @@ impl<M: Machine, R: Runtime<M>> Driver<M, R> {
                 Stop::Wait(wait) => wait,
             };
             let now = runtime.now();
-            if let Some(answer) = answer.take() {
+            if let Some(answer) = answer.poll(cx) {
                 let event = Event::Fact(answer);
                 drain = machine.handle(now, event).expect("the driver keeps the machine's contract");
                 continue;
@@ -230,31 +276,74 @@ fn run<I, M: Machine, R: Runtime<M>>(
     mut drain: Drain<'_, M>,
     runtime: &mut R,
     links: &mut Vec<(M::Link, Link<R::Socket>)>,
-    answer: &mut Option<M::Fact<'static>>,
+    answer: &mut Answer<M>,
     cx: &mut Context<'_>,
     take: &mut impl FnMut(M::Item<'_>) -> I,
 ) -> Stop<I, M> {
     loop {
-        match drain.next() {
-            Step::Do(command) => match runtime.act(command) {
-                Action::Open(link, opening) => links.push((link, Link::Opening(opening))),
-                Action::Close(link) => {
-                    if let Some(mut connection) = take_open(links, link) {
-                        connection.close(cx);
-                    }
-                }
-                Action::Release(link, release) => {
-                    if let Some(connection) = take_open(links, link) {
-                        release(connection.exchanged());
-                    }
-                }
-                Action::Tell(fact) => *answer = Some(fact),
-                Action::Nothing => {}
+        let took = match drain.next() {
+            Step::Do(command) => {
+                follow(runtime.act(command), links, answer, cx);
+                continue;
+            }
+            Step::Deliver(item) => match M::passes(&item) {
+                None => return Stop::Output(Output::Item(take(item))),
+                Some((link, parts)) => pass(links, link, parts, cx),
             },
-            Step::Deliver(item) => return Stop::Output(Output::Item(take(item))),
             Step::Wait(wait) => return Stop::Wait(wait),
             Step::Done(done) => return Stop::Output(Output::Done(done)),
+        };
+        drain.took(took);
+    }
+}
+
+/// Does what a command means
+fn follow<M: Machine, S: Socket>(
+    action: Action<M, S>,
+    links: &mut Vec<(M::Link, Link<S>)>,
+    answer: &mut Answer<M>,
+    cx: &mut Context<'_>,
+) {
+    match action {
+        Action::Open(link, opening) => links.push((link, Link::Opening(opening))),
+        Action::Close(link) => {
+            if let Some(mut connection) = take_open(links, link) {
+                connection.close(cx);
+            }
         }
+        Action::Release(link, release) => {
+            if let Some(connection) = take_open(links, link) {
+                release(connection.exchanged());
+            }
+        }
+        Action::Finish(link) => {
+            let open = links.iter_mut().find(|(name, _)| *name == link);
+            if let Some((_, Link::Open(connection))) = open {
+                // One that is broken is told so when it is read.
+                _ = connection.finish(cx);
+            }
+        }
+        Action::Tell(fact) => *answer = Answer::Now(fact),
+        Action::Later(later) => *answer = Answer::Later(later),
+        Action::Nothing => {}
+    }
+}
+
+/// Writes what was delivered for a connection, as much as it takes at once
+///
+/// What failed fails again when the rest is written, and is told then.
+fn pass<L: Eq, S: Socket>(
+    links: &mut [(L, Link<S>)],
+    link: L,
+    parts: [&[u8]; 2],
+    cx: &mut Context<'_>,
+) -> usize {
+    match links.iter_mut().find(|(name, _)| *name == link) {
+        Some((_, Link::Open(connection))) => match connection.poll_write(cx, parts) {
+            Poll::Ready(Ok(took)) => took,
+            Poll::Ready(Err(_)) | Poll::Pending => 0,
+        },
+        Some((_, Link::Opening(_))) | None => 0,
     }
 }
 
@@ -316,6 +405,12 @@ fn look<'b, M: Machine, S: Socket>(
             }
         } else if let Poll::Ready(Err(failure)) = connection.poll_flush(cx) {
             return Some(Event::Failed(link, failure));
+        }
+        if !read && let Poll::Ready(ended) = connection.poll_hang_up(cx) {
+            return Some(match ended {
+                Ok(()) => Event::Eof(link, Ended::Clean),
+                Err(failure) => Event::Failed(link, failure),
+            });
         }
     }
     None

@@ -43,10 +43,11 @@ pub use chat::{
     ToolRun, tool,
 };
 pub use client::{
-    Calls, Client, Connecting, MAX_LOOK_UPS, Network, Resolve, Resolving, Timer, Turn, look_up,
+    Calls, Client, Connecting, Leased, MAX_LOOK_UPS, Network, Resolve, Resolving, Timekeeper, Timer, Turn,
+    look_up,
 };
 pub use connection::{Ask, Connection, Read, Socket};
-pub use driver::{Action, Driver, MAX_ROUNDS_PER_POLL, Opening, Output, Release, Runtime};
+pub use driver::{Action, Driver, Later, MAX_ROUNDS_PER_POLL, Opening, Output, Release, Runtime};
 pub use handshake::Handshake;
 pub use headers::headers;
 pub use resting::{Found, Resting};

@@ -14,11 +14,11 @@ use crate::outcome::{Delta, Phase, Turn};
 pub struct AttemptId(u32);
 
 impl AttemptId {
-    pub(super) const NONE: Self = Self(0);
+    pub(crate) const NONE: Self = Self(0);
 
     const FIRST: Self = Self(1);
 
-    pub(super) fn next(self) -> Self {
+    pub(crate) fn next(self) -> Self {
         Self(self.0 + 1)
     }
 
@@ -74,7 +74,7 @@ pub enum CloseMode {
 }
 
 /// What the call delivers to its consumer
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item<'a> {
     /// A piece of the answer; the first one closes the gate for retries (rule RTY-2)
     Delta(Delta<'a>),

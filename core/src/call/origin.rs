@@ -62,7 +62,7 @@ pub(crate) fn in_brackets(host: &str) -> String {
 /// Where a URL goes, and what is asked for there
 ///
 /// Errors: what is wrong with it.
-pub(super) fn parse_url(url: &str) -> Result<(Origin, PathAndQuery), RequestError> {
+pub(crate) fn parse_url(url: &str) -> Result<(Origin, PathAndQuery), RequestError> {
     let uri = Uri::try_from(url.trim()).map_err(|_| RequestError::Url("not a URL"))?;
     let tls = match uri.scheme() {
         Some(scheme) if *scheme == Scheme::HTTPS => true,

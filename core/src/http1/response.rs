@@ -6,6 +6,7 @@ use std::ops::Range;
 use http::{HeaderMap, Method, StatusCode};
 
 use super::chunked::{Chunked, Found};
+use super::forward::ForwardedBody;
 use super::head::Framing;
 use super::section::{MAX_TRAILER_BYTES, Names, Refused, Section, to_map, with_room};
 use super::{Fields, Http1Error, Incomplete, ResponseHead};
@@ -167,6 +168,18 @@ impl ResponseDecoder {
         self.fields.as_deref_mut().map(std::mem::take).unwrap_or_default()
     }
 
+    /// How the end of the body is found, once the head is whole
+    pub(crate) fn body_of(&self, status: StatusCode) -> ForwardedBody {
+        let has_none = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        match self.state {
+            State::Length { .. } if has_none || self.request == Request::Head => ForwardedBody::None,
+            State::Length { left } => ForwardedBody::Length(left),
+            State::Chunked(_) => ForwardedBody::Chunked,
+            State::UntilEof => ForwardedBody::UntilClose,
+            State::Head | State::Trailers | State::Ended | State::Failed(_) => ForwardedBody::None,
+        }
+    }
+
     /// Bytes of a head or a trailer section that is not whole
     pub(crate) fn held(&self) -> usize {
         self.section.len()
@@ -179,7 +192,15 @@ impl ResponseDecoder {
     ///
     /// Errors: what the peer broke. [`Http1Error::Incomplete`] is not among them.
     pub fn next(&mut self, input: &[u8]) -> Result<(usize, Option<Part>), Http1Error> {
-        self.advance(input).inspect_err(|&error| self.state = State::Failed(error))
+        // After every byte that was read comes a look for what it completes.
+        if input.is_empty() && self.needs_bytes() {
+            return Ok((0, None));
+        }
+        let advanced = self.advance(input);
+        if let Err(error) = advanced {
+            self.state = State::Failed(error);
+        }
+        advanced
     }
 
     /// Takes in the end of the connection, after all bytes were consumed
@@ -216,6 +237,15 @@ impl ResponseDecoder {
     /// Whether the response has ended
     pub(crate) fn has_ended(&self) -> bool {
         matches!(self.state, State::Ended)
+    }
+
+    /// Whether there is nothing to say before more bytes come
+    fn needs_bytes(&self) -> bool {
+        match self.state {
+            State::Length { left } => left > 0,
+            State::Head | State::Chunked(_) | State::Trailers | State::UntilEof | State::Ended => true,
+            State::Failed(_) => false,
+        }
     }
 
     fn advance(&mut self, input: &[u8]) -> Result<(usize, Option<Part>), Http1Error> {

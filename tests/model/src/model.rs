@@ -399,7 +399,11 @@ impl<'c> Model<'c> {
         let held = self.state.thoughts * THOUGHT_BYTES;
         if held > self.config().max_body_bytes() && !self.is(Mutation::ThoughtsAreFree) {
             self.state.thoughts -= 1;
-            return self.fail(Outcome::Protocol, Retry::Never, Mode::Abort);
+            // A terminal state stands (STR-4).
+            return match self.is_marked() {
+                true => self.complete(Mode::Abort),
+                false => self.fail(Outcome::Protocol, Retry::Never, Mode::Abort),
+            };
         }
         self.extend(Seen::Thought);
     }

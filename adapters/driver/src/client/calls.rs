@@ -11,9 +11,9 @@ use steadfast::time::Instant;
 
 use crate::client::budget::Budget;
 use crate::client::connect::Connector;
-use crate::client::network::{Network, Turn};
+use crate::client::network::Network;
 use crate::client::pool::{Connections, Leased};
-use crate::client::time::Alarm;
+use crate::client::time::Timekeeper;
 use crate::driver::{Action, Runtime};
 
 /// What one call needs of its client and of the runtime
@@ -22,8 +22,7 @@ pub struct Calls<N: Network> {
     connections: Connections<N>,
     budget: Option<Budget>,
     origin: Origin,
-    alarm: Alarm<N>,
-    turn: Option<Turn>,
+    time: Timekeeper<N>,
     feed: Feed,
 }
 
@@ -34,15 +33,8 @@ impl<N: Network> Calls<N> {
         budget: Option<Budget>,
         origin: Origin,
     ) -> Self {
-        Self {
-            connector,
-            connections,
-            budget,
-            origin,
-            alarm: Alarm::new(),
-            turn: None,
-            feed: Feed::default(),
-        }
+        let time = Timekeeper::new(connector.clock);
+        Self { connector, connections, budget, origin, time, feed: Feed::default() }
     }
 
     /// Leaves a connection to a later call
@@ -61,22 +53,15 @@ impl<N: Network> Runtime<Call> for Calls<N> {
     type Socket = Leased<N>;
 
     fn now(&self) -> Instant {
-        self.connector.clock.now()
+        self.time.now()
     }
 
     fn poll_until(&mut self, at: Instant, cx: &mut Context<'_>) -> Poll<()> {
-        self.alarm.poll_until(self.connector.clock, at, cx)
+        self.time.poll_until(at, cx)
     }
 
     fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.turn.is_none() {
-            self.turn = N::turn();
-        }
-        let turned = self.turn.as_mut().map_or(Poll::Ready(()), |turn| turn.as_mut().poll(cx));
-        if turned.is_ready() {
-            self.turn = None;
-        }
-        turned
+        self.time.poll_turn(cx)
     }
 
     fn unbudgeted(&self, cx: &mut Context<'_>, poll: impl FnOnce(&mut Context<'_>)) {

@@ -26,7 +26,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use steadfast::call::{Call, Env, Observer, Request};
+use steadfast::call::{Call, Env, Observer, Origin, Request};
 use steadfast::config::{ConfigError, EffectiveConfig, Overrides, RequestConfig};
 use steadfast::connect::{Proxies, TcpSettings};
 use steadfast::machine::{FailureKind, IoFailure, Stage};
@@ -38,13 +38,16 @@ use steadfast::trace::Recorder;
 use steadfast_tls::TlsConfig;
 
 use crate::calling::CallStream;
+use crate::driver::{Opening, Release};
 use budget::Budget;
 use connect::Connector;
 use pool::Connections;
 
 pub use calls::Calls;
 pub use network::{Connecting, Network, Timer, Turn};
+pub use pool::Leased;
 pub use resolve::{MAX_LOOK_UPS, Resolve, Resolving, look_up};
+pub use time::Timekeeper;
 pub(crate) use time::{Alarm, Clock};
 
 /// Makes calls
@@ -245,6 +248,27 @@ impl<N: Network> Client<N> {
     pub(crate) fn config_of(&self, request: &Request) -> RequestConfig {
         let config = self.config().with(request.overrides());
         config.expect("overrides were checked when the request was built").config()
+    }
+
+    /// A connection to `origin` for an exchange that is no call of this client: one that is idle where
+    /// `may_be_reused`, else a new one
+    ///
+    /// It is of this client's pool. Whoever drives the exchange bounds the wait for it; [`Client::release`]
+    /// gives it back, and dropping it closes it.
+    pub fn opening(&self, origin: &Origin, may_be_reused: bool) -> Opening<Leased<N>> {
+        let open = self.connector.clone().connect(origin.clone());
+        Box::pin(self.connections.clone().get(origin.clone(), may_be_reused, open))
+    }
+
+    /// What takes back a connection from [`Client::opening`] whose exchange is over
+    pub fn release(&self) -> Release<Leased<N>> {
+        let connections = self.connections.clone();
+        Box::new(move |connection| connections.put(connection, None, None))
+    }
+
+    /// Time as this client's calls tell it, for an exchange that is no call
+    pub fn timekeeper(&self) -> Timekeeper<N> {
+        Timekeeper::new(self.connector.clock)
     }
 
     /// The clock by which its calls go

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant as SystemInstant, SystemTime, UNIX_EPOCH};
 
 use steadfast::time::Instant;
 
-use crate::client::network::{Network, Timer};
+use crate::client::network::{Network, Timer, Turn};
 
 /// A runtime's clock, counted from the client's start
 #[derive(Debug)]
@@ -48,6 +48,41 @@ impl<N> Clone for Clock<N> {
 }
 
 impl<N> Copy for Clock<N> {}
+
+/// A clock, a timer, and turns of the reactor: what a [`Runtime`](crate::Runtime) needs beside its sockets
+pub struct Timekeeper<N: Network> {
+    clock: Clock<N>,
+    alarm: Alarm<N>,
+    turn: Option<Turn>,
+}
+
+impl<N: Network> Timekeeper<N> {
+    pub(crate) fn new(clock: Clock<N>) -> Self {
+        Self { clock, alarm: Alarm::new(), turn: None }
+    }
+
+    /// The time, since the client's start
+    pub fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// As [`Runtime::poll_until`](crate::Runtime::poll_until) asks for it; may be ready early
+    pub fn poll_until(&mut self, at: Instant, cx: &mut Context<'_>) -> Poll<()> {
+        self.alarm.poll_until(self.clock, at, cx)
+    }
+
+    /// As [`Runtime::poll_turn`](crate::Runtime::poll_turn) asks for it
+    pub fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.turn.is_none() {
+            self.turn = N::turn();
+        }
+        let turned = self.turn.as_mut().map_or(Poll::Ready(()), |turn| turn.as_mut().poll(cx));
+        if turned.is_ready() {
+            self.turn = None;
+        }
+        turned
+    }
+}
 
 /// A timer that is made when it is first needed
 pub(crate) struct Alarm<N: Network> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast::call::{AttemptId, CloseMode, Item, Retries, Shape, Timer};
+use steadfast::call::{AttemptId, CloseMode, Held, Item, Retries, Shape, Timer};
 use steadfast::config::RequestConfig;
 use steadfast::dialect::Dialect;
 use steadfast::outcome::{Delta, Turn};
@@ -118,6 +118,8 @@ pub(crate) struct Watch {
     pub(crate) stale: u32,
     /// The most bytes that the call was given at a time
     pub(crate) largest_read: usize,
+    /// What it held after its last step
+    pub(crate) held: Held,
     /// The body that was handed out as it came
     pub(crate) raw: Vec<u8>,
     /// Bytes of the deltas that were delivered
@@ -173,6 +175,7 @@ impl Watch {
             ended_at: Instant::ORIGIN,
             stale: 0,
             largest_read: 0,
+            held: Held::default(),
             raw: Vec::new(),
             said: 0,
             fed_at_close: 0,

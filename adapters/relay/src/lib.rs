@@ -1,0 +1,25 @@
+//! A relay that bounds, safely retries and records LLM calls, whatever SDK makes them.
+//!
+//! Point an SDK's base URL at it: `http://localhost:7071/openai/v1` in the place of
+//! `https://api.openai.com/v1`. What it decides is decided by [`steadfast::relay`]; this crate moves the
+//! bytes, on tokio.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `server` | [`Server`]: listens, accepts, drains |
+//! | `serving` | one connection of an app, and the runtime of its exchanges |
+//! | `app_socket` | an app's socket, which tells when the app has gone |
+//! | `shared` | what all connections share: routes, the client towards the providers, admission |
+
+mod app_socket;
+mod server;
+mod serving;
+mod shared;
+
+pub use server::{Server, ServerError};
+pub use shared::{Observer, Pages, Relay, Seen};
+/// The pure part
+pub use steadfast::relay::{
+    Code, Ending, Exchanged, Gate, Limits, Retries, Route, RouteError, RouteId, Routes, Served, Shape, Tap,
+    Timer,
+};

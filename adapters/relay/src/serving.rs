@@ -1,0 +1,193 @@
+//! One connection of an app, and the runtime of its exchanges.
+
+use std::future::poll_fn;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, IoSlice};
+use std::task::{Context, Poll};
+
+use steadfast::call::{CloseMode, Origin};
+use steadfast::http::StatusCode;
+use steadfast::relay::{Closing, Command, Exchange, Fact, Item, Link, Served};
+use steadfast::time::Instant;
+use steadfast_driver::{
+    Action, Connection, Driver, Leased, Network, Opening, Output, Runtime, Socket, Timekeeper,
+};
+use steadfast_tokio::Tokio;
+use tokio::net::TcpStream;
+
+use crate::app_socket::AppSocket;
+use crate::shared::{Admitted, Force, Relay, Seen};
+
+/// Serves the exchanges of one connection, to its end
+pub(crate) async fn serve(stream: TcpStream, relay: Relay) {
+    let time = relay.0.client.timekeeper();
+    let seed = RandomState::new().hash_one(0_u8);
+    let has_taps = relay.0.observer.is_some();
+    let mut force = relay.0.force.subscribe();
+    let in_force = force.borrow_and_update().clone();
+    let exchange = Exchange::new(in_force.routes, has_taps, seed, time.now());
+    let exchange = if in_force.is_draining { exchange.draining() } else { exchange };
+    let runtime = Exchanges { relay: relay.clone(), time };
+    let app = Connection::plain(Side::App(AppSocket::new(stream)));
+    let mut driver = Driver::new(exchange, runtime).with_open(Link::App, app);
+    let mut seen = None;
+    let closing = loop {
+        let output = poll_fn(|cx| driver.poll(cx, |item: Item<'_>| observe(item, &relay, &mut seen)));
+        tokio::select! {
+            biased;
+            output = output => match output {
+                Output::Item(()) => {}
+                Output::Done(closing) => break closing,
+            },
+            Ok(()) = force.changed() => {
+                let Force { routes, is_draining } = force.borrow_and_update().clone();
+                driver.tell_fact(Fact::Routes(routes));
+                if is_draining {
+                    driver.tell_fact(Fact::Draining);
+                }
+            }
+        }
+    };
+    if closing == Closing::Reset
+        && let Some(connection) = driver.connection(Link::App)
+        && let Side::App(app) = connection.socket_mut()
+    {
+        app.reset();
+    }
+}
+
+/// Hands what goes by to the observer
+fn observe(item: Item<'_>, relay: &Relay, seen: &mut Option<Box<dyn Seen>>) {
+    let Some(observer) = &relay.0.observer else { return };
+    let see = seen.get_or_insert_with(|| observer.begin(relay));
+    match item {
+        Item::Tap(tap) => see.tap(tap),
+        Item::Over(exchanged) => {
+            see.over(*exchanged);
+            *seen = None;
+        }
+        Item::Pass { .. } => {}
+    }
+}
+
+/// Opens connections to providers for the exchanges of one app
+struct Exchanges {
+    relay: Relay,
+    time: Timekeeper<Tokio>,
+}
+
+/// A socket on either side
+enum Side {
+    App(AppSocket),
+    Up { leased: Leased<Tokio>, _admitted: Admitted },
+}
+
+impl Runtime<Exchange> for Exchanges {
+    type Socket = Side;
+
+    fn now(&self) -> Instant {
+        self.time.now()
+    }
+
+    fn poll_until(&mut self, at: Instant, cx: &mut Context<'_>) -> Poll<()> {
+        self.time.poll_until(at, cx)
+    }
+
+    fn poll_turn(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.time.poll_turn(cx)
+    }
+
+    fn unbudgeted(&self, cx: &mut Context<'_>, poll: impl FnOnce(&mut Context<'_>)) {
+        Tokio::unbudgeted(cx, poll);
+    }
+
+    fn act(&mut self, command: Command) -> Action<Exchange, Side> {
+        match command {
+            Command::Connect { id, origin, reuse } => match self.relay.admit() {
+                Ok(admitted) => Action::Open(Link::Up(id), self.open(&origin, reuse, admitted)),
+                Err(code) => Action::Tell(Fact::Refused(id, code)),
+            },
+            Command::Close(id, CloseMode::Abort) => Action::Close(Link::Up(id)),
+            Command::Close(id, CloseMode::Keep | CloseMode::KeepFor(_) | CloseMode::Finish(_)) => {
+                let release = self.relay.0.client.release();
+                Action::Release(Link::Up(id), Box::new(|side| release(side.map_socket(Side::into_leased))))
+            }
+            Command::Finish => Action::Finish(Link::App),
+            Command::Serve(request) => match &self.relay.0.pages {
+                Some(pages) => {
+                    let answer = pages.serve(*request);
+                    Action::Later(Box::pin(async { Fact::Served(Box::new(answer.await)) }))
+                }
+                None => Action::Tell(Fact::Served(Box::new(nothing_here()))),
+            },
+        }
+    }
+}
+
+impl Exchanges {
+    fn open(&self, origin: &Origin, reuse: bool, admitted: Admitted) -> Opening<Side> {
+        let opening = self.relay.0.client.opening(origin, reuse);
+        Box::pin(
+            async move { Ok(opening.await?.map_socket(|leased| Side::Up { leased, _admitted: admitted })) },
+        )
+    }
+}
+
+impl Side {
+    /// The provider's
+    fn into_leased(self) -> Leased<Tokio> {
+        match self {
+            Self::Up { leased, .. } => leased,
+            Self::App(_) => unreachable!("only a provider's connection is left to a later exchange"),
+        }
+    }
+}
+
+impl Socket for Side {
+    fn poll_read(&mut self, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        match self {
+            Self::App(app) => app.poll_read(cx, buffer),
+            Self::Up { leased, .. } => leased.poll_read(cx, buffer),
+        }
+    }
+
+    fn read_now(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::App(app) => app.read_now(buffer),
+            Self::Up { leased, .. } => leased.read_now(buffer),
+        }
+    }
+
+    fn poll_write(&mut self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        match self {
+            Self::App(app) => app.poll_write(cx, parts),
+            Self::Up { leased, .. } => leased.poll_write(cx, parts),
+        }
+    }
+
+    fn poll_hang_up(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::App(app) => app.poll_hang_up(cx),
+            Self::Up { leased, .. } => leased.poll_hang_up(cx),
+        }
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        match self {
+            Self::App(app) => app.finish(),
+            Self::Up { leased, .. } => leased.finish(),
+        }
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::App(app) => app.poll_flush(cx),
+            Self::Up { leased, .. } => leased.poll_flush(cx),
+        }
+    }
+}
+
+/// The answer of a relay without pages of its own
+fn nothing_here() -> Served {
+    Served { status: StatusCode::NOT_FOUND, fields: Vec::new(), body: Vec::new() }
+}

@@ -1,0 +1,64 @@
+//! Apps that leave, and relays that are told to stop.
+
+use steadfast_relay::Limits;
+
+use crate::support::{Rig, post, soon};
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+#[derive(Clone, Copy, Debug)]
+enum When {
+    BeforeTheFirstByte,
+    InSilence,
+    WithTheNextRequestUnread,
+}
+
+#[tokio::test]
+async fn each_app_that_leaves_is_seen_by_the_provider() {
+    for when in [When::BeforeTheFirstByte, When::InSilence, When::WithTheNextRequestUnread] {
+        let rig = Rig::new().await;
+        for _ in 0..200 {
+            let (mut app, mut provider) = rig.call().await;
+            match when {
+                When::BeforeTheFirstByte => {}
+                When::InSilence => {
+                    provider.send(HEAD).await;
+                    app.until("\r\n\r\n").await;
+                }
+                When::WithTheNextRequestUnread => app.send(post("{}")).await,
+            }
+            drop(app);
+            let (rest, _) = provider.rest().await;
+            assert_eq!(rest, "", "{when:?}: nothing more is sent");
+        }
+        soon("no connection is left", rig.relay.drained()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_relay_that_drains_finishes_what_runs_and_refuses_what_is_new() {
+    let rig = Rig::with(|_: &mut Limits| {}, None).await;
+    let (mut app, mut provider) = rig.call().await;
+    let mut idle = rig.app().await;
+    provider.send(HEAD).await;
+    app.until("\r\n\r\n").await;
+    rig.relay.drain();
+    assert_eq!(idle.rest().await.0, "", "a connection that asks for nothing is closed");
+    let mut late = rig.app().await;
+    late.send(post("{}")).await;
+    assert!(late.rest().await.0.contains("gateway_draining"));
+    provider.send("1\r\na\r\n0\r\n\r\n").await;
+    assert!(app.rest().await.0.ends_with("1\r\na\r\n0\r\n\r\n"));
+    drop((app, late, idle));
+    soon("the relay has drained", rig.relay.drained()).await;
+}
+
+#[tokio::test]
+async fn past_the_cap_a_call_is_told_so_and_nothing_is_sent() {
+    let rig = Rig::with(|_| {}, Some(1)).await;
+    let (_app, _provider) = rig.call().await;
+    let mut second = rig.app().await;
+    second.send(post("{}")).await;
+    let head = second.until("\r\n\r\n").await;
+    assert!(head.starts_with("HTTP/1.1 503 ") && head.contains("retry-after: 1\r\n"), "{head}");
+}

@@ -1,0 +1,7 @@
+//! The exchange, told what an app and a provider do.
+
+mod limits;
+mod passing;
+mod resends;
+mod rig;
+mod splits;
