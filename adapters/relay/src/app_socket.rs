@@ -74,9 +74,9 @@ impl Socket for AppSocket {
             }
             // Bytes of the next request. The reactor is to wake the task at the next news, not for these.
             self.has_more = true;
-            let forgets = self.stream.try_io(Interest::READABLE, || -> io::Result<()> {
-                Err(io::ErrorKind::WouldBlock.into())
-            });
+            let forgets = self
+                .stream
+                .try_io(Interest::READABLE, || -> io::Result<()> { Err(io::ErrorKind::WouldBlock.into()) });
             debug_assert!(forgets.is_err());
         }
     }

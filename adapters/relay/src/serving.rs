@@ -127,7 +127,9 @@ impl Runtime<Exchange> for Exchanges {
 impl Exchanges {
     fn open(&self, origin: &Origin, reuse: bool, admitted: Admitted) -> Opening<Side> {
         let opening = self.relay.0.client.opening(origin, reuse);
-        Box::pin(async move { Ok(opening.await?.map_socket(|leased| Side::Up { leased, _admitted: admitted })) })
+        Box::pin(
+            async move { Ok(opening.await?.map_socket(|leased| Side::Up { leased, _admitted: admitted })) },
+        )
     }
 }
 

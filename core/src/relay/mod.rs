@@ -50,7 +50,7 @@ pub use self::answer::{Code, OwnAnswer, Served, Shape};
 pub use self::front::MAX_LINGER_BYTES;
 pub use self::event::{Command, Ending, Exchanged, Fact, Item, Link, State, Tap, Timer};
 pub use self::limits::{Limits, Retries};
-pub use self::route::{AppKey, Gate, Route, RouteError, RouteId, Routes};
+pub use self::route::{APP_KEY_FIELD, AppKey, Gate, Route, RouteError, RouteId, Routes};
 
 use self::body::Body;
 use self::front::Front;

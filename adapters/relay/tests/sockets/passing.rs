@@ -2,7 +2,8 @@
 
 use crate::support::{Rig, post, soon};
 
-const EVENTS: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+const EVENTS: &str =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 #[tokio::test]
 async fn calls_follow_one_another_over_the_same_connections() {
