@@ -2,6 +2,8 @@
 
 use std::io;
 
+use steadfast_relay::ServerError;
+
 use crate::usage::UsageError;
 
 /// Why a command could not do its work
@@ -21,6 +23,9 @@ pub(crate) enum Failure {
         /// Why
         error: io::Error,
     },
+    /// The relay cannot listen
+    #[error(transparent)]
+    Serve(#[from] ServerError),
     /// Stdout takes no more
     #[error("cannot write to stdout: {0}")]
     Output(io::Error),

@@ -13,5 +13,7 @@ mod prompt;
 mod proxy;
 mod recorded;
 mod replay;
+#[cfg(unix)]
+mod serve;
 mod sim;
 mod support;
