@@ -5,9 +5,11 @@
 //! | `mod.rs` | what is served, from start to stop |
 //! | `plan.rs` | what a file, the command line and the environment make of it |
 //! | `check.rs` | `--check`: what is in force, and where each part comes from |
+//! | `descriptors.rs` | how many connections the system lets it have open |
 //! | `signals.rs` | what a service manager, or a person, tells it |
 
 mod check;
+mod descriptors;
 mod plan;
 mod signals;
 
@@ -42,7 +44,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         return hash_key();
     }
     let provided = Provided::for_(args)?;
-    let plan = Plan::make(args, &provided)?;
+    let plan = Plan::make(args, &provided, None)?;
     if args.check {
         return check::run(args, &plan);
     }
@@ -63,7 +65,8 @@ struct Listening {
 
 async fn serve(args: &ServeArgs, provided: &Provided, plan: Plan) -> Result<Exit, Failure> {
     let mut signals = Signals::new()?;
-    let Plan { mut config, routes } = plan;
+    descriptors::raise_limit(plan.config.max_connections.value);
+    let Plan { mut config, routes, .. } = plan;
     let client = match provided {
         Provided::Configured => Client::new(),
         // It is on this machine, whatever leads out.
@@ -133,22 +136,16 @@ fn connections(count: usize) -> String {
 
 /// Reads the configuration again and puts it in force, where it can be; else the one in force stays
 fn reload(args: &ServeArgs, provided: &Provided, in_force: &mut Config, relay: &Relay) {
-    let Plan { config, routes } = match Plan::make(args, provided) {
+    let plan = match Plan::make(args, provided, Some(in_force)) {
         Ok(plan) => plan,
         Err(error) => return say(format_args!("the configuration in force stays: {error}")),
     };
-    let stays = [
-        ("listen", config.listen.value != in_force.listen.value),
-        ("share_port", config.share_port.value != in_force.share_port.value),
-    ];
-    for (setting, _) in stays.iter().filter(|(_, differs)| *differs) {
+    for setting in plan.next_start {
         say(format_args!("{setting} takes effect with the next start"));
     }
-    relay.reload(routes, config.max_connections.value);
+    relay.reload(plan.routes, plan.config.max_connections.value);
+    *in_force = plan.config;
     say("the configuration was read again and is in force");
-    let listening = (in_force.listen.clone(), in_force.share_port.clone());
-    *in_force = config;
-    (in_force.listen, in_force.share_port) = listening;
 }
 
 /// Says that no model answers, and how to try it

@@ -40,13 +40,19 @@ impl Provided {
 pub(super) struct Plan {
     pub(super) config: Config,
     pub(super) routes: Routes,
+    /// The settings that say something else than what is in force, and have to wait for the next start
+    pub(super) next_start: Vec<&'static str>,
 }
 
 impl Plan {
-    /// Reads all there is
+    /// Reads all there is; where a relay listens already, for that address
     ///
     /// Errors: a file that cannot be read, or anything in it or on the command line that cannot be.
-    pub(super) fn make(args: &ServeArgs, provided: &Provided) -> Result<Self, UsageError> {
+    pub(super) fn make(
+        args: &ServeArgs,
+        provided: &Provided,
+        in_force: Option<&Config>,
+    ) -> Result<Self, UsageError> {
         let path = args.config.as_deref();
         let refused = |error| UsageError::Relay { path: path.map(|path| path.display().to_string()), error };
         let mut config = match path {
@@ -72,7 +78,15 @@ impl Plan {
                 config.upstream(&upstream, EMBEDDED).map_err(of_command_line)?;
             }
         }
+        let mut next_start = Vec::new();
+        if let Some(in_force) = in_force {
+            // What listens goes on listening: whom it may let in is judged by where it does.
+            next_start.extend((config.listen.value != in_force.listen.value).then_some("listen"));
+            next_start.extend((config.share_port.value != in_force.share_port.value).then_some("share_port"));
+            config.listen = in_force.listen.clone();
+            config.share_port = in_force.share_port.clone();
+        }
         let routes = config.routes(|variable| std::env::var(variable).ok()).map_err(refused)?;
-        Ok(Self { config, routes })
+        Ok(Self { config, routes, next_start })
     }
 }

@@ -1,6 +1,9 @@
 //! A relay that is told to stop, or to read its configuration again.
 
-use super::support::{ConfigFile, Peer, Provider, Serving};
+use std::process::Command;
+
+use super::support::{APP_KEY_HASH, ConfigFile, Peer, Provider, Serving};
+use crate::support::steadfast;
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
@@ -100,5 +103,36 @@ fn a_configuration_that_is_read_again_moves_a_route_and_drops_no_call() {
     moved_peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     app.until("\r\n\r\n");
     drop((app, moved, _still_old));
+    assert_eq!(serving.stop().code, Some(0));
+}
+
+#[test]
+fn an_address_that_others_reach_stays_closed_to_those_without_a_key() {
+    let provider = Provider::new();
+    let keys = format!("[keys]\nlaptop = \"{APP_KEY_HASH}\"");
+    let file = ConfigFile::new("open", &config(&provider, &format!("listen = \"0.0.0.0:0\"\n{keys}")));
+    let mut serving = Serving::with(&mut steadfast(&["serve", "--json", "--config", file.path()]), &[]);
+    let port = serving.address().rsplit(':').next().expect("a port").to_owned();
+    serving.listening["listening"] = format!("127.0.0.1:{port}").into();
+    // The address that the file names now needs no keys, but it is not where the relay listens.
+    file.write(&config(&provider, "listen = \"127.0.0.1:1\""));
+    serving.signal("HUP");
+    serving.await_said("the configuration in force stays: ");
+    serving.await_said("listen = 0.0.0.0:0 lets in whoever reaches that address");
+    let refused = serving.answer("/local/v1/x", "", "{}");
+    assert!(refused.starts_with("HTTP/1.1 401 "), "{refused}");
+    assert!(provider.is_alone());
+    assert_eq!(serving.stop().code, Some(0));
+}
+
+#[test]
+fn too_few_descriptors_are_told() {
+    let mut command = Command::new("sh");
+    let program = env!("CARGO_BIN_EXE_steadfast");
+    command.args(["-c", "ulimit -n 128; exec \"$0\" \"$@\"", program, "serve", "--json"]);
+    let mut serving = Serving::with(&mut command, &["--listen", "127.0.0.1:0", "--upstream", "openai"]);
+    serving.await_said(
+        "the system allows 128 open files: calls past 32 wait to be accepted; raise `ulimit -n`\n",
+    );
     assert_eq!(serving.stop().code, Some(0));
 }
