@@ -41,9 +41,9 @@
 //! 9. Where an item is bytes for a connection ([`Machine::passes`]), write them at once, as many as it
 //!    takes, and say so by [`Drain::took`]; the rest is in [`Machine::outgoing`].
 //! 10. Where an [`Interest`] wants neither reading nor writing, and the connection can tell its peer's end
-//!    without being read, report [`Event::Eof`] or [`Event::Failed`] when that comes.
+//!     without being read, report [`Event::Eof`] or [`Event::Failed`] when that comes.
 //! 11. Where [`Interest::supply`] is not zero, read on in what is sent, at most so many bytes, without
-//!    waiting for it, and report [`Event::Supplied`]. It comes after reading and writing.
+//!     waiting for it, and report [`Event::Supplied`]. It comes after reading and writing.
 //!
 //! # What the machine promises
 //!
@@ -464,6 +464,13 @@ impl<M: Machine> Drain<'_, M> {
     /// A connection took so many bytes of what was delivered for it; the machine copies only the rest
     pub fn took(&mut self, bytes: usize) {
         self.machine.took(Permit(()), bytes);
+    }
+
+    /// The machine as it is between two steps
+    ///
+    /// Bytes that are not parsed yet are with the drain, and the machine does not count them as its own.
+    pub fn machine(&self) -> &M {
+        self.machine
     }
 }
 

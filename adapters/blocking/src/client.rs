@@ -111,6 +111,13 @@ impl Client {
         self
     }
 
+    /// The same client with another way to look up names than the system's
+    #[cfg(test)]
+    pub(crate) fn with_resolver(mut self, resolver: Arc<Resolver>) -> Self {
+        Arc::make_mut(&mut self.shared).resolver = resolver;
+        self
+    }
+
     /// The same client with these settings of its TCP connections
     pub fn with_tcp(mut self, settings: TcpSettings) -> Self {
         Arc::make_mut(&mut self.shared).tcp = settings;

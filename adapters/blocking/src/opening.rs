@@ -300,13 +300,23 @@ fn dig(
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
+    use std::sync::{Mutex, MutexGuard};
+    use std::thread;
     use std::time::{Duration, Instant as Clock};
 
+    use socket2::{Domain, Type};
+    use steadfast::call::Request;
+    use steadfast::config::Overrides;
+    use steadfast::connect::Proxies;
+    use steadfast::outcome::{Billing, ErrorKind, Outcome, Phase};
     use steadfast_mock::Mock;
     use steadfast_scenario::find;
 
     use super::*;
+    use crate::Client;
+    use crate::look_up::Resolver;
     use crate::sleeper::Sleeper;
 
     /// A peer that does not answer is not waited for: the next address is due soon after
@@ -337,5 +347,85 @@ mod tests {
             sleeper.sleep(Some(Duration::from_secs(1)));
         };
         assert_eq!(socket.peer_addr().expect("connected"), good);
+    }
+
+    /// A bound address that swallows what is sent to it, for as long as it lives: its backlog is full
+    struct BlackHole {
+        socket: socket2::Socket,
+        _waiting: Vec<socket2::Socket>,
+    }
+
+    impl BlackHole {
+        fn start_on(address: IpAddr) -> Self {
+            let address = SocketAddr::new(address, 0);
+            let new = || socket2::Socket::new(Domain::for_address(address), Type::STREAM, None);
+            let socket = new().expect("a socket");
+            socket.bind(&address.into()).expect("a free port");
+            socket.listen(0).expect("a listener");
+            let mut hole = Self { socket, _waiting: Vec::new() };
+            let waiting = || {
+                let socket = new()?;
+                let connected = socket.connect_timeout(&hole.address().into(), Duration::from_millis(100));
+                connected.map(|()| socket)
+            };
+            hole._waiting = std::iter::from_fn(|| waiting().ok()).take(16).collect();
+            assert!(hole._waiting.len() < 16, "it is still open");
+            hole
+        }
+
+        fn address(&self) -> SocketAddr {
+            self.socket.local_addr().expect("a bound address").as_socket().expect("an IP address")
+        }
+    }
+
+    /// The addresses of every host; locked by a test for as long as they are to hold
+    static KNOWN: Mutex<Vec<SocketAddr>> = Mutex::new(Vec::new());
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+    /// A call to a host with these addresses
+    fn call(addresses: &[SocketAddr], overrides: Overrides) -> (Outcome, MutexGuard<'static, ()>) {
+        let guard = ONE_AT_A_TIME.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *KNOWN.lock().expect("no panic") = addresses.to_vec();
+        let resolver = Arc::new(Resolver::new(|_, _| Ok(KNOWN.lock().expect("no panic").clone())));
+        let client = Client::new().with_proxies(Proxies::none()).with_resolver(resolver);
+        let request = Request::post("http://api.test").overrides(overrides.max_attempts(1)).build();
+        (client.send(request.expect("a request")), guard)
+    }
+
+    #[test]
+    fn l04_a_black_hole_at_ipv6_does_not_keep_a_call_from_ipv4() {
+        let hole = BlackHole::start_on(Ipv6Addr::LOCALHOST.into());
+        let good = TcpListener::bind("127.0.0.1:0").expect("it listens");
+        let known = [hole.address(), good.local_addr().expect("an address")];
+        let serving = thread::spawn(move || {
+            let mut socket = good.accept().expect("a connection").0;
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                socket.read_exact(&mut byte).expect("a request");
+                request.push(byte[0]);
+            }
+            socket.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nHi").expect("a client");
+        });
+        let (outcome, _guard) = call(&known, Overrides::new());
+        assert_eq!(&outcome.result.expect("a success").body[..], b"Hi");
+        let took = outcome.timeline.ended - outcome.timeline.began;
+        assert!((Duration::from_millis(250)..Duration::from_secs(1)).contains(&took), "{took:?}");
+        serving.join().expect("no panic");
+    }
+
+    #[test]
+    fn l04_two_black_holes_end_at_the_connect_timeout() {
+        let holes = [
+            BlackHole::start_on(Ipv6Addr::LOCALHOST.into()),
+            BlackHole::start_on(Ipv4Addr::LOCALHOST.into()),
+        ];
+        let known = [holes[0].address(), holes[1].address()];
+        let (outcome, _guard) = call(&known, Overrides::new().connect_timeout(0.6));
+        let error = outcome.result.expect_err("no connection");
+        let ErrorKind::Timeout(timeout) = error.kind else { panic!("{error}") };
+        assert_eq!((timeout.phase, timeout.limit), (Phase::Connect, Duration::from_millis(600)));
+        assert_eq!(error.billing, Billing::NotSent);
+        assert!((timeout.limit..Duration::from_secs(2)).contains(&timeout.elapsed), "{timeout:?}");
     }
 }

@@ -13,6 +13,7 @@ use steadfast::dialect::Dialect;
 use steadfast::framing::Framing;
 use steadfast::trace::Bodies;
 
+use crate::connect::ConnectArgs;
 use crate::help::{
     CALL_EXAMPLES, CONFIG_EXAMPLES, DECODE_EXAMPLES, DEMO_EXAMPLES, GAPS_EXAMPLES, MOCK_EXAMPLES,
     REPLAY_EXAMPLES, SERVE_EXAMPLES, SIM_EXAMPLES, call_long_help, config_long_help, decode_long_help,
@@ -85,6 +86,9 @@ pub(crate) struct CallArgs {
     /// Change a setting: seconds, `inf`, or a whole number; can be given more than once
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) config: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
 
     /// Ask for the answer in one piece
     #[arg(long)]
@@ -261,6 +265,9 @@ pub(crate) struct GapsArgs {
     /// Change a setting, as in `call`; can be given more than once
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) config: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) connect: ConnectArgs,
 
     /// Print the result as one line of JSON
     #[arg(long)]

@@ -39,7 +39,8 @@ const EMBEDDED_ANSWER: &str = "Hello! This answer comes from the provider that i
 
 /// Runs the command
 pub(crate) fn run(args: &CallArgs) -> Result<Exit, Failure> {
-    let client = Client::new().with_config(&args.overrides()?).map_err(UsageError::from)?;
+    let client = args.connect.applied_to(Client::new());
+    let client = client.with_config(&args.overrides()?).map_err(UsageError::from)?;
     let mut asked = Asked::choose(args, |name| std::env::var(name).ok())?;
     let prompt = prompt(args)?;
     let mut embedded = None;

@@ -9,7 +9,8 @@ use steadfast_tokio::{CallError, Completion, Ending, ErrorKind, Outcome};
 pub(crate) enum Exit {
     /// The answer came whole; every scenario agreed, and every invariant held
     Completed,
-    /// Something beside the call failed, a scenario or an invariant did not hold, or a gap was too long
+    /// Something beside the call failed, a scenario or an invariant did not hold or was not put to every
+    /// test, or a gap was too long
     Failed,
     /// The command line, the environment or a file cannot be used, or nothing could be measured
     Usage,
@@ -73,7 +74,7 @@ impl Exit {
         match self {
             Self::Completed => "completed",
             Self::Failed => {
-                "failed for another reason, as where stdout takes no more; in `demo`, a scenario did not agree; in `sim`, an invariant did not hold or, of enough runs, none met some fault; in `gaps`, a gap was too long; in `serve`, calls still ran at the drain bound and were cut off"
+                "failed for another reason, as where stdout takes no more; in `demo`, a scenario did not agree; in `sim`, an invariant did not hold or no run met some fault or transition; in `gaps`, a gap was too long; in `serve`, calls still ran at the drain bound and were cut off"
             }
             Self::Usage => {
                 "usage: the command line, the environment or a file cannot be used; in `gaps`, nothing could be measured"

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use steadfast::config::{Field, RequestConfig};
 use steadfast_relay::{Limit, RouteLimits};
-use steadfast_sim::random::{Coverage, REPLAYED};
+use steadfast_sim::random::Coverage;
 
 use crate::exit::Exit;
 use crate::provider::PROFILES;
@@ -15,6 +15,7 @@ Examples:
   steadfast call - < question.txt
   steadfast call --provider anthropic --timeline \"Say hello.\"
   steadfast call --base-url http://127.0.0.1:8080/v1 --model smollm2 \"Say hello.\"
+  steadfast call --unix-socket /run/model.sock --tcp-keep-alive off \"Say hello.\"
   steadfast call --config-file steadfast.toml \"Say hello.\"
   steadfast call --config stream_idle_timeout=20 --config max_attempts=1 --json \"Say hello.\"
   steadfast call --record trace.jsonl --record-bodies lengths \"Say hello.\"
@@ -97,6 +98,7 @@ Examples:
   steadfast gaps
   steadfast gaps --provider anthropic --runs 5
   steadfast gaps --base-url http://127.0.0.1:8080/v1 --model smollm2 --json
+  steadfast gaps --base-url http://10.0.0.7:8080/v1 --tcp-user-timeout 20
 ";
 
 const GAPS_OUTPUT: &str = "\
@@ -198,18 +200,16 @@ Output:
 ";
 
 pub(crate) fn sim_long_help() -> String {
-    let (enough, every) = (Coverage::MIN_RUNS, REPLAYED);
+    let enough = Coverage::MIN_RUNS;
     format!(
         "{SIM_EXAMPLES}
 Output:
   What the runs came to, then how often each fault and each transition of the call machine was met, and the
-  first violations with the commands that play them again. `replayed` counts the calls that were told a
-  second time what they had been told, and had to take the same steps: those of every {every}th seed. With
-  --json, one object.
+  first violations with the commands that play them again. Each call has a twin, which is told the same and
+  has to take the same steps; it is not counted. With --json, one object.
 
-  From {enough} runs on, a fault or a transition that was never met is a failure as a violation is. Below,
-  `never met` lists them all the same, a line on stderr says that they are not judged, and the exit code is
-  that of the violations.
+  A fault or a transition that was never met is a failure as a violation is: stderr names it, and the exit
+  code is 1. {enough} runs meet every one, fewer may not. A run that is played alone has no such table.
 
   With --replay or --tape, the plan, every event and step, and a digest of them. With --json, one object:
   violation (or null), outcomes, digest, and the shortest run that breaks the same (or null).
@@ -227,7 +227,7 @@ pub(crate) fn call_long_help() -> String {
     let mut help = format!("{CALL_EXAMPLES}\nProviders:\n");
     for profile in &PROFILES {
         let keys = profile.keys.join(" or ");
-        _ = writeln!(help, "  {:<10} {} [{}; {keys}]", profile.name, profile.base_url, profile.model);
+        _ = writeln!(help, "  {:<10} {} [{}; {keys}]", profile.name, profile.base_url(), profile.model);
     }
     help.push_str(
         "  With no base URL and no key at all, an embedded provider answers in that API's form.\n\n",

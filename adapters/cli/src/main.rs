@@ -7,6 +7,7 @@
 //! | `usage`, `failure` | why a command cannot begin, or cannot do its work |
 //! | `exit` | the exit codes |
 //! | `call` | `steadfast call` |
+//! | `connect` | how calls connect: a Unix socket, TCP's own settings |
 //! | `provider` | the table of providers, and their request bodies |
 //! | `request` | whom a command line asks, and the request that it makes |
 //! | `embedded` | the provider that answers when nothing is configured |
@@ -26,6 +27,7 @@
 mod args;
 mod call;
 mod config;
+mod connect;
 mod decode;
 mod demo;
 mod embedded;

@@ -3,7 +3,8 @@
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde_json::{Value, json};
-use steadfast_tokio::{Dialect, Request, RequestBuilder};
+use steadfast_tokio::RequestBuilder;
+use steadfast_tokio::verb::{Row, Service, anthropic, gemini, openai};
 
 /// Whose API to speak
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,29 +30,23 @@ pub(crate) enum Want {
     Whole,
 }
 
-/// What has to be known of a provider
+/// What has to be known of a provider; how its verbs are called on the wire, the core knows
 #[derive(Debug)]
 pub(crate) struct Profile {
     /// The provider this is about
     pub(crate) provider: Provider,
     /// Its name on the command line
     pub(crate) name: &'static str,
-    /// What its answers mean
-    pub(crate) dialect: Dialect,
-    /// Where its API is
-    pub(crate) base_url: &'static str,
-    /// The path and query for a streamed answer; `{model}` stands for the model
-    stream_target: &'static str,
-    /// The path and query for an answer in one piece
-    unary_target: &'static str,
+    /// Its API, with a key
+    service: fn(&str) -> Service,
+    /// The verb of a streamed answer
+    streamed: &'static Row,
+    /// The verb of an answer in one piece
+    whole: &'static Row,
     /// The model to ask by default
     pub(crate) model: &'static str,
     /// The environment variables that may hold the key, the first one set wins
     pub(crate) keys: &'static [&'static str],
-    /// The header that carries the key, and what comes before the key in it
-    pub(crate) key_header: (&'static str, &'static str),
-    /// Headers that every request needs
-    pub(crate) headers: &'static [(&'static str, &'static str)],
 }
 
 /// All providers, in the order in which a key is looked for
@@ -59,51 +54,38 @@ pub(crate) static PROFILES: [Profile; 4] = [
     Profile {
         provider: Provider::OpenAi,
         name: "openai",
-        dialect: Dialect::OpenAiChat,
-        base_url: "https://api.openai.com/v1",
-        stream_target: "/chat/completions",
-        unary_target: "/chat/completions",
+        service: Service::openai,
+        streamed: openai::CHAT.row(),
+        whole: openai::CHAT.row(),
         model: "gpt-5-nano",
         keys: &["OPENAI_API_KEY"],
-        key_header: ("authorization", "Bearer "),
-        headers: &[],
     },
     Profile {
         provider: Provider::Responses,
         name: "responses",
-        dialect: Dialect::OpenAiResponses,
-        base_url: "https://api.openai.com/v1",
-        stream_target: "/responses",
-        unary_target: "/responses",
+        service: Service::openai,
+        streamed: openai::RESPOND.row(),
+        whole: openai::RESPOND.row(),
         model: "gpt-5-nano",
         keys: &["OPENAI_API_KEY"],
-        key_header: ("authorization", "Bearer "),
-        headers: &[],
     },
     Profile {
         provider: Provider::Anthropic,
         name: "anthropic",
-        dialect: Dialect::Anthropic,
-        base_url: "https://api.anthropic.com",
-        stream_target: "/v1/messages",
-        unary_target: "/v1/messages",
+        service: Service::anthropic,
+        streamed: anthropic::MESSAGES.row(),
+        whole: anthropic::MESSAGES.row(),
         model: "claude-haiku-4-5",
         keys: &["ANTHROPIC_API_KEY"],
-        key_header: ("x-api-key", ""),
-        headers: &[("anthropic-version", "2023-06-01")],
     },
     Profile {
         provider: Provider::Gemini,
         name: "gemini",
-        dialect: Dialect::Gemini,
-        base_url: "https://generativelanguage.googleapis.com",
-        stream_target: "/v1beta/models/{model}:streamGenerateContent?alt=sse",
-        unary_target: "/v1beta/models/{model}:generateContent",
+        service: Service::gemini,
+        streamed: gemini::GENERATE_STREAM.row(),
+        whole: gemini::GENERATE.row(),
         model: "gemini-2.5-flash",
         keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-        // A key in the query would end up in the logs of every proxy.
-        key_header: ("x-goog-api-key", ""),
-        headers: &[],
     },
 ];
 
@@ -176,23 +158,28 @@ impl Want {
 }
 
 impl Profile {
-    /// A request to the API at `base_url` that asks `model` to answer `prompt`; it lacks the key
-    pub(crate) fn ask(&self, base_url: &str, model: &str, prompt: &str, want: Want) -> RequestBuilder {
-        let stream = want.is_stream();
-        let url = format!("{}{}", base_url.trim_end_matches('/'), self.target(model, stream));
-        let request = Request::post(&url)
-            .header("accept", if stream { "text/event-stream" } else { "application/json" })
-            .header("user-agent", concat!("steadfast/", env!("CARGO_PKG_VERSION")))
-            .json(&self.provider.body(model, prompt, want))
-            .dialect(self.dialect);
-        let request = self.headers.iter().fold(request, |request, (name, value)| request.header(name, value));
-        if stream { request.stream() } else { request }
+    /// Where the provider's own API is
+    pub(crate) fn base_url(&self) -> String {
+        (self.service)("").base_url().to_owned()
     }
 
-    /// The path and query of a request, to follow the base URL
-    fn target(&self, model: &str, stream: bool) -> String {
-        let target = if stream { self.stream_target } else { self.unary_target };
-        target.replace("{model}", &percent_encoded(model))
+    /// A request to the API at `base_url`, with `key` if there is one, that asks `model` to answer `prompt`
+    pub(crate) fn ask(
+        &self,
+        base_url: &str,
+        key: Option<&str>,
+        model: &str,
+        prompt: &str,
+        want: Want,
+    ) -> RequestBuilder {
+        let service = (self.service)(key.unwrap_or_default()).at(base_url);
+        let service = if key.is_some() { service } else { service.without_key() };
+        let stream = want.is_stream();
+        let verb = if stream { self.streamed } else { self.whole };
+        // Where the path names no model, the body does.
+        let ids = if verb.ids() == 0 { &[][..] } else { &[model] };
+        let request = service.row(verb, ids).json(&self.provider.body(model, prompt, want));
+        if stream { request.header("accept", "text/event-stream").stream() } else { request }
     }
 }
 
@@ -206,47 +193,44 @@ impl ValueEnum for Provider {
     }
 }
 
-/// A path segment in which nothing can end it (RFC 3986, 2.3)
-fn percent_encoded(segment: &str) -> String {
-    let mut encoded = String::with_capacity(segment.len());
-    for byte in segment.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(byte.into()),
-            byte => encoded.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    encoded
-}
-
 #[cfg(test)]
 mod tests {
+    use steadfast_tokio::{Dialect, Request};
+
     use super::*;
+
+    fn ask(profile: &Profile, model: &str, want: Want) -> Request {
+        profile.ask(&profile.base_url(), Some("k"), model, "Hi.", want).build().unwrap()
+    }
 
     #[test]
     fn every_provider_has_its_profile() {
         let providers = Provider::value_variants();
         assert_eq!(providers.len(), PROFILES.len());
-        for (provider, profile) in providers.iter().zip(&PROFILES) {
+        let dialects = [Dialect::OpenAiChat, Dialect::OpenAiResponses, Dialect::Anthropic, Dialect::Gemini];
+        for ((provider, profile), dialect) in providers.iter().zip(&PROFILES).zip(dialects) {
             assert_eq!(provider.profile().provider, *provider);
             assert_eq!(profile.provider, *provider);
-            let request = profile.ask(profile.base_url, profile.model, "Hi.", Want::Stream).build().unwrap();
-            assert!(request.origin().is_tls());
-            assert_eq!(request.dialect(), Some(profile.dialect));
+            for want in [Want::Stream, Want::Whole] {
+                let request = ask(profile, profile.model, want);
+                assert!(request.origin().is_tls());
+                assert_eq!(request.dialect(), Some(dialect));
+            }
         }
     }
 
     #[test]
     fn targets_are_those_of_the_providers() {
-        let target = |provider: Provider, stream| provider.profile().target("some/model?x", stream);
-        for stream in [true, false] {
-            assert_eq!(target(Provider::OpenAi, stream), "/chat/completions");
-            assert_eq!(target(Provider::Responses, stream), "/responses");
-            assert_eq!(target(Provider::Anthropic, stream), "/v1/messages");
+        let target =
+            |provider: Provider, want| ask(provider.profile(), "some/model?x", want).path().to_owned();
+        for want in [Want::Stream, Want::Whole] {
+            assert_eq!(target(Provider::OpenAi, want), "/v1/chat/completions");
+            assert_eq!(target(Provider::Responses, want), "/v1/responses");
+            assert_eq!(target(Provider::Anthropic, want), "/v1/messages");
         }
         let gemini = "/v1beta/models/some%2Fmodel%3Fx";
-        assert_eq!(target(Provider::Gemini, true), format!("{gemini}:streamGenerateContent?alt=sse"));
-        assert_eq!(target(Provider::Gemini, false), format!("{gemini}:generateContent"));
-        assert_eq!(percent_encoded("gemini-2.5_x~é\r\n"), "gemini-2.5_x~%C3%A9%0D%0A");
+        assert_eq!(target(Provider::Gemini, Want::Stream), format!("{gemini}:streamGenerateContent"));
+        assert_eq!(target(Provider::Gemini, Want::Whole), format!("{gemini}:generateContent"));
     }
 
     #[test]

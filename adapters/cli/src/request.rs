@@ -34,29 +34,31 @@ struct Key {
 impl Asked {
     /// Whom `args` ask, where `environment` gives the value of a variable
     ///
-    /// The provider is the one named; OpenAI's API where only a base URL is given; else the first
-    /// whose key is set. Where there is neither a base URL nor any key, the embedded provider
+    /// The provider is the one named; OpenAI's API where only a base URL or a Unix socket is given; else the first
+    /// whose key is set. Where there is none of these and no key, the embedded provider
     /// answers in the place of the one named, or of OpenAI.
     pub(crate) fn choose(
         args: &CallArgs,
         environment: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, UsageError> {
+        let is_at_a_server = args.base_url.is_some() || args.connect.is_to_socket();
         let with_key = PROFILES.iter().find(|profile| key(profile, &environment).is_some());
-        let profile = match (args.provider, &args.base_url, with_key) {
-            (Some(provider), _, _) => provider.profile(),
-            (None, None, Some(profile)) => profile,
-            (None, _, _) => Provider::OpenAi.profile(),
+        let profile = match (args.provider, with_key) {
+            (Some(provider), _) => provider.profile(),
+            (None, Some(profile)) if !is_at_a_server => profile,
+            (None, _) => Provider::OpenAi.profile(),
         };
         let key = key(profile, &environment);
         let (answering, base_url) = match (&args.base_url, &key) {
-            (Some(base_url), _) => (Answering::Server, checked(base_url)?),
-            (None, Some(_)) => (Answering::Server, profile.base_url),
-            (None, None) if with_key.is_none() => (Answering::Embedded, ""),
+            (Some(base_url), _) => (Answering::Server, checked(base_url)?.to_owned()),
+            (None, _) if is_at_a_server => (Answering::Server, plain(&profile.base_url())),
+            (None, Some(_)) => (Answering::Server, profile.base_url()),
+            (None, None) if with_key.is_none() => (Answering::Embedded, String::new()),
             (None, None) => {
                 return Err(UsageError::NoKey { provider: profile.name, keys: profile.keys.join(" or ") });
             }
         };
-        Ok(Self { answering, profile, base_url: base_url.to_owned(), key })
+        Ok(Self { answering, profile, base_url, key })
     }
 
     /// Puts the server at `base_url` in the place of whoever was to answer
@@ -72,18 +74,21 @@ impl Asked {
         want: Want,
     ) -> Result<Request, UsageError> {
         let model = model.unwrap_or(self.profile.model);
-        let request = self.profile.ask(&self.base_url, model, prompt, want);
-        let (name, before) = self.profile.key_header;
-        let request = match &self.key {
-            Some(key) => request.header(name, &format!("{before}{}", key.value)),
-            None => request,
-        };
+        let key = self.key.as_ref().map(|key| key.value.as_str());
+        let request = self.profile.ask(&self.base_url, key, model, prompt, want);
         request.build().map_err(|error| match (error, &self.key) {
             (RequestError::Url(what), _) => UsageError::BaseUrl(what),
             (RequestError::HeaderValue { .. }, Some(key)) => UsageError::UnusableKey(key.variable),
             (error, _) => UsageError::Request(error),
         })
     }
+}
+
+/// The same paths on this machine, in plain HTTP
+fn plain(base_url: &str) -> String {
+    let after_scheme = base_url.split_once("://").map_or("", |(_, rest)| rest);
+    let path = after_scheme.find('/').map_or("", |at| &after_scheme[at..]);
+    format!("http://localhost{path}")
 }
 
 /// What only a base URL must not have; the rest is checked with the whole URL

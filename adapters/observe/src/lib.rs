@@ -8,6 +8,8 @@
 //! let client = Client::new().with_observers(observe::spans).with_observers(observe::metrics);
 //! ```
 //!
+//! and, for the tools that a loop of calls runs, to the loop, as `.with_observers(observe::tool_spans)`.
+//!
 //! Names are those of OpenTelemetry's conventions for generative AI (in development, as of 1.41; see
 //! <https://github.com/open-telemetry/semantic-conventions-genai>), and begin with `steadfast.` where
 //! these have none. Nothing of prompts or answers, of header fields or of a URL's path and query is
@@ -17,6 +19,7 @@
 //! |---|---|
 //! | `names` | what a call is called: operation, provider, model, server, error |
 //! | `spans` | `spans`: a span for each call, attempt and wait; feature `tracing` |
+//! | `tools` | `tool_spans`: a span for a tool loop, and one for each tool that it runs; feature `tracing` |
 //! | `models` | the models of answers that metrics tell apart |
 //! | `numbers` | `metrics`: counters and histograms; feature `metrics` |
 //!
@@ -30,6 +33,8 @@ mod names;
 mod numbers;
 #[cfg(feature = "tracing")]
 mod spans;
+#[cfg(feature = "tracing")]
+mod tools;
 
 #[cfg(feature = "metrics")]
 pub use models::{MAX_MODEL_BYTES, MAX_MODELS};
@@ -37,3 +42,5 @@ pub use models::{MAX_MODEL_BYTES, MAX_MODELS};
 pub use numbers::{describe_metrics, metrics};
 #[cfg(feature = "tracing")]
 pub use spans::spans;
+#[cfg(feature = "tracing")]
+pub use tools::tool_spans;

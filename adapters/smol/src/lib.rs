@@ -78,7 +78,8 @@ pub use steadfast::call::{
     HeaderSource, Item, Observation, Observer, Progress, Request, RequestBuilder, RequestError, Retries,
 };
 pub use steadfast::chat::{
-    Amount, Conversation, Cost, Exchange, Format, Input, Price, Prices, Tokens, ToolDefinition, ToolResult,
+    Amount, Conversation, Cost, Exchange, Format, Input, LoopObservation, LoopObserver, LoopWork, Price,
+    Prices, Tokens, ToolDefinition, ToolResult,
 };
 pub use steadfast::config::{
     ConfigError, EffectiveConfig, Field, Origin, Overrides, RequestConfig, Scope, Scoped, Source,

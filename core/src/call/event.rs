@@ -74,7 +74,7 @@ pub enum CloseMode {
 }
 
 /// What the call delivers to its consumer
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item<'a> {
     /// A piece of the answer; the first one closes the gate for retries (rule RTY-2)
     Delta(Delta<'a>),

@@ -81,7 +81,7 @@ pub use progress::Progress;
 pub(crate) use recorded::Described;
 pub use recorded::DescriptionError;
 pub use request::{Request, RequestBuilder, RequestError, Retries, Shape};
-use response::Delivery;
+use response::{Delivery, Silent};
 use upload::Upload;
 
 /// What a call takes from the world outside, given once
@@ -237,8 +237,9 @@ impl Call {
         let Inner::Attempting(attempt) = &self.inner else { return None };
         attempt.head.as_ref().map(|head| (head.status, &head.headers))
     }
+
     /// The next step, or what is to be delivered as one
-    fn next_step<'s>(&mut self, input: &[u8], used: &mut usize) -> Result<Step<'s, Self>, Delivery> {
+    fn next_step(&mut self, input: &[u8], used: &mut usize) -> Result<Silent, Delivery> {
         loop {
             if let Some((id, mode)) = self.close.take() {
                 let mode = match mode {
@@ -250,32 +251,32 @@ impl Call {
                     CloseMode::Finish(tail) => settle(tail, &[]),
                     mode @ (CloseMode::Abort | CloseMode::Keep | CloseMode::KeepFor(_)) => mode,
                 };
-                return Ok(Step::Do(Command::Close(id, mode)));
+                return Ok(Silent::Do(Command::Close(id, mode)));
             }
             if let Some(id) = self.connect.take() {
                 self.attempt_began();
-                return Ok(Step::Do(Command::Connect(id)));
+                return Ok(Silent::Do(Command::Connect(id)));
             }
             if let Some(id) = self.retry.take() {
-                return Ok(Step::Do(Command::Retry(id)));
+                return Ok(Silent::Do(Command::Retry(id)));
             }
             match &self.inner {
                 Inner::Attempting(attempt) if attempt.id == self.input_of || *used == input.len() => {}
                 Inner::Attempting(_) => *used = input.len(),
                 Inner::Idle | Inner::Pausing(_) | Inner::Over => {
                     *used = input.len();
-                    return Ok(Step::Wait(self.wait()));
+                    return Ok(Silent::Wait);
                 }
                 Inner::Ending(_) => {
                     *used = input.len();
                     if let Inner::Ending(outcome) = std::mem::replace(&mut self.inner, Inner::Over) {
-                        return Ok(Step::Done(*outcome));
+                        return Ok(Silent::Done(outcome));
                     }
                 }
             }
             match self.advance(input, used) {
                 Delivery::Nothing => {}
-                Delivery::Dry => return Ok(Step::Wait(self.wait())),
+                Delivery::Dry => return Ok(Silent::Wait),
                 delivery @ (Delivery::Delta(_)
                 | Delivery::Bytes { .. }
                 | Delivery::Unknown
@@ -546,7 +547,9 @@ impl Machine for Call {
 
     fn step<'s>(&'s mut self, _: Permit, input: &'s [u8], used: &mut usize) -> Step<'s, Self> {
         match self.next_step(input, used) {
-            Ok(step) => {
+            Ok(silent) if self.recorder.is_none() => self.silent_step(silent),
+            Ok(silent) => {
+                let step = self.silent_step(silent);
                 if let Some(recorder) = &mut self.recorder {
                     recorder.step(&step);
                 }

@@ -7,7 +7,7 @@ use super::assembly::Absorbed;
 use super::attempt::{Attempt, AttemptPhase, PeerEnd, RawBody, Transport};
 use super::clocks::stream_of;
 use super::content::Content;
-use super::event::Item;
+use super::event::{Command, Item};
 use super::held::headers_bytes;
 use super::observer::Observation;
 use super::request::Shape;
@@ -18,7 +18,7 @@ use crate::dialect::findings::Findings;
 use crate::dialect::{Decode, Decoder, Dialect, Progress};
 use crate::http1::{Part, ResponseHead};
 use crate::machine::{Ended, FailureKind, IoFailure, Stage, Step};
-use crate::outcome::{Billing, ErrorKind, Note, ProtocolError, Reason, Span, Truncation};
+use crate::outcome::{Billing, ErrorKind, Note, Outcome, ProtocolError, Reason, Span, Truncation};
 use crate::time::Instant;
 
 /// What one round of [`Call::advance`] came to
@@ -36,6 +36,13 @@ pub(super) enum Delivery {
     Unknown,
     /// The turn, which is whole
     Finished,
+}
+
+/// A step that delivers nothing, in less room than a step takes
+pub(super) enum Silent {
+    Do(Command),
+    Wait,
+    Done(Box<Outcome>),
 }
 
 impl Call {
@@ -534,6 +541,16 @@ impl Call {
             recorder.step(&step);
         }
         step
+    }
+
+    /// A step is large, so it is made where it goes
+    #[inline]
+    pub(super) fn silent_step<'s>(&self, silent: Silent) -> Step<'s, Self> {
+        match silent {
+            Silent::Do(command) => Step::Do(command),
+            Silent::Wait => Step::Wait(self.wait()),
+            Silent::Done(outcome) => Step::Done(*outcome),
+        }
     }
 }
 

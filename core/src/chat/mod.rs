@@ -7,6 +7,7 @@
 //! | `format` | [`Format`]: the shapes of messages, tools and results in each dialect |
 //! | `assistant` | the model's message, as its dialect wants it back |
 //! | `tools` | [`ToolDefinition`] and [`ToolResult`]: what goes to the model about tools |
+//! | `tool_run` | [`LoopEnd`], [`ToolRecord`], [`LoopObserver`]: how a tool loop goes, and who is told |
 //! | `cost` | [`Cost`], [`Prices`], [`Price`], [`Amount`]: tokens and money, exactly |
 //! | `tokens` | [`Tokens`]: what each provider counts, in one way of counting |
 //!
@@ -52,6 +53,7 @@ mod format;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod tool_run;
 mod tools;
 
 pub use conversation::{Conversation, Input};
@@ -59,4 +61,5 @@ pub use cost::{Amount, Cost, Price, PriceError, Prices};
 pub use exchange::Exchange;
 pub use format::{Format, NoFormat};
 pub use tokens::Tokens;
+pub use tool_run::{LoopEnd, LoopObservation, LoopObserver, LoopWork, ToolEnd, ToolRecord};
 pub use tools::{ToolDefinition, ToolResult};

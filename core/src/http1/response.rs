@@ -6,9 +6,9 @@ use std::ops::Range;
 use http::{HeaderMap, Method, StatusCode};
 
 use super::chunked::{Chunked, Found};
+use super::forward::ForwardedBody;
 use super::head::Framing;
 use super::section::{MAX_TRAILER_BYTES, Names, Refused, Section, to_map, with_room};
-use super::forward::ForwardedBody;
 use super::{Fields, Http1Error, Incomplete, ResponseHead};
 
 /// The most interim (1xx) responses before the final one
@@ -192,7 +192,15 @@ impl ResponseDecoder {
     ///
     /// Errors: what the peer broke. [`Http1Error::Incomplete`] is not among them.
     pub fn next(&mut self, input: &[u8]) -> Result<(usize, Option<Part>), Http1Error> {
-        self.advance(input).inspect_err(|&error| self.state = State::Failed(error))
+        // After every byte that was read comes a look for what it completes.
+        if input.is_empty() && self.needs_bytes() {
+            return Ok((0, None));
+        }
+        let advanced = self.advance(input);
+        if let Err(error) = advanced {
+            self.state = State::Failed(error);
+        }
+        advanced
     }
 
     /// Takes in the end of the connection, after all bytes were consumed
@@ -229,6 +237,15 @@ impl ResponseDecoder {
     /// Whether the response has ended
     pub(crate) fn has_ended(&self) -> bool {
         matches!(self.state, State::Ended)
+    }
+
+    /// Whether there is nothing to say before more bytes come
+    fn needs_bytes(&self) -> bool {
+        match self.state {
+            State::Length { left } => left > 0,
+            State::Head | State::Chunked(_) | State::Trailers | State::UntilEof | State::Ended => true,
+            State::Failed(_) => false,
+        }
     }
 
     fn advance(&mut self, input: &[u8]) -> Result<(usize, Option<Part>), Http1Error> {

@@ -17,7 +17,7 @@ use crate::http1::Http1Error;
 use crate::machine::{IoFailure, Stage};
 
 /// A call that failed: how, what it may have cost, and what came of it
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CallError {
     /// How it failed
     pub kind: ErrorKind,

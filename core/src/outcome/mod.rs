@@ -28,7 +28,7 @@ pub use timeline::{AttemptRecord, Note, Reason, Span, SpanKind, Timeline};
 pub use turn::{Choice, Delta, ReasoningMember, Signature, Signed, ToolCall, ToolKind, Turn, Usage};
 
 /// How a call ended, and how it came to that (rule END-1)
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The answer, or the typed failure with whatever came of the answer
     pub result: Result<Completion, CallError>,
@@ -125,7 +125,7 @@ pub struct Download {
 ///
 /// Its debug form leaves out the body and what the header fields say: cookies are secrets, and some
 /// servers echo keys.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Completion {
     /// Whether the answer is whole
     pub ending: Ending,

@@ -116,15 +116,28 @@ impl Code {
     const fn retry_after(self) -> Option<u32> {
         match self {
             Self::GatewayOverloaded | Self::GatewayDraining => Some(RETRY_AFTER_SECONDS),
-            _ => None,
+            Self::UpstreamUnreachable
+            | Self::UpstreamTimeout
+            | Self::UpstreamFailed
+            | Self::NotFound
+            | Self::Unauthorized
+            | Self::BadPath
+            | Self::RequestTimeout
+            | Self::BadRequest(_) => None,
         }
     }
 
     fn openai_type(self) -> &'static str {
         match self {
-            Self::NotFound | Self::BadPath | Self::RequestTimeout | Self::BadRequest(_) => "invalid_request_error",
+            Self::NotFound | Self::BadPath | Self::RequestTimeout | Self::BadRequest(_) => {
+                "invalid_request_error"
+            }
             Self::Unauthorized => "authentication_error",
-            _ => "server_error",
+            Self::UpstreamUnreachable
+            | Self::UpstreamTimeout
+            | Self::UpstreamFailed
+            | Self::GatewayOverloaded
+            | Self::GatewayDraining => "server_error",
         }
     }
 
@@ -196,10 +209,8 @@ impl OwnAnswer {
                 "code": name,
             }),
         };
-        let mut fields = vec![
-            ("content-type", "application/json".to_owned()),
-            ("x-request-id", request_id.to_owned()),
-        ];
+        let mut fields =
+            vec![("content-type", "application/json".to_owned()), ("x-request-id", request_id.to_owned())];
         if let Some(should) = code.should_retry(may_resend) {
             fields.push(("x-should-retry", should.to_string()));
         }

@@ -11,7 +11,6 @@ use super::event::{Command, Ending, Link, State};
 use super::route::{Destination, Routes};
 use super::{Bytes, Closing, Exchange, Found, Told};
 use crate::http1::{IncomingRequest, RequestDecoder, RequestLimits, RequestPart};
-use crate::machine::Misuse;
 use crate::outcome::Reason;
 
 /// The most bytes that are read and dropped behind an answer of the relay's own: 64 MiB
@@ -238,16 +237,16 @@ impl Exchange {
     }
 
     /// An answer of the relay's own to its own paths
-    pub(super) fn served(&mut self, answer: Served) -> Result<(), Misuse> {
+    pub(super) fn served(&mut self, answer: &Served) {
         if self.current.state != State::Serving {
-            return Err(Misuse::OutOfOrder("nothing was to be served: feed Fact::Served once for each Serve"));
+            self.stale_events = self.stale_events.saturating_add(1);
+            return;
         }
-        let keeps_alive = self.keeps_app();
-        let to_head = self.is_to_head();
+        let (keeps_alive, to_head) = (self.keeps_app(), self.is_to_head());
+        self.front.keeps_alive = keeps_alive;
         answer.write(keeps_alive, to_head, self.front.window_mut());
         self.current.status = Some(answer.status);
         self.flush(Ending::Served);
-        Ok(())
     }
 
     /// Answers with an error of the relay's own, and gives the provider up

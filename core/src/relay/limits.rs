@@ -79,8 +79,7 @@ impl Retries {
 /// Whether this status says that the provider did nothing because it has too much to do: 503, and 529
 /// where the provider is Anthropic
 pub(super) fn is_overload(status: StatusCode, shape: Shape) -> bool {
-    status == StatusCode::SERVICE_UNAVAILABLE
-        || (status.as_u16() == 529 && shape == Shape::Anthropic)
+    status == StatusCode::SERVICE_UNAVAILABLE || (status.as_u16() == 529 && shape == Shape::Anthropic)
 }
 
 #[cfg(test)]

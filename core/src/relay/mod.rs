@@ -39,16 +39,16 @@ mod front;
 mod limits;
 mod passing;
 mod route;
-mod upstream;
 #[cfg(test)]
 mod tests;
+mod upstream;
 
 use std::sync::Arc;
 
 pub use self::admission::Admission;
 pub use self::answer::{Code, OwnAnswer, Served, Shape};
-pub use self::front::MAX_LINGER_BYTES;
 pub use self::event::{Command, Ending, Exchanged, Fact, Item, Link, State, Tap, Timer};
+pub use self::front::MAX_LINGER_BYTES;
 pub use self::limits::{Limits, Retries};
 pub use self::route::{APP_KEY_FIELD, AppKey, Gate, Route, RouteError, RouteId, Routes};
 
@@ -282,7 +282,9 @@ impl Exchange {
             return;
         }
         match timer {
-            Timer::Total | Timer::FirstByte if self.current.passing.is_none() && self.current.status.is_none() => {
+            Timer::Total | Timer::FirstByte
+                if self.current.passing.is_none() && self.current.status.is_none() =>
+            {
                 self.attempt_ended(Reason::Bound(bound_name(timer)));
                 self.refuse(Code::UpstreamTimeout);
             }
@@ -307,7 +309,13 @@ impl Exchange {
 
     /// The app has left, or the relay is stopped
     fn leave(&mut self, ending: Ending) {
-        if self.current.began.is_some() && self.current.state != State::Lingering {
+        let is_told = match self.current.state {
+            State::Lingering | State::Over => true,
+            State::Flushing => self.current.ending.is_none(),
+            State::Idle => self.current.began.is_none(),
+            State::Serving | State::Connecting | State::Waiting | State::Pausing | State::Answering => false,
+        };
+        if !is_told {
             self.attempt_ended(Reason::Cancelled);
             self.over(ending);
         }
@@ -349,6 +357,9 @@ impl Exchange {
 
     /// Everything is as it is before a request
     fn begin_again(&mut self) {
+        if self.is_draining {
+            return self.enter(State::Over);
+        }
         if let Some(routes) = self.front.next_routes.take() {
             self.routes = routes;
         }
@@ -381,7 +392,9 @@ impl Exchange {
             Event::Start => {}
             Event::Elapsed => self.elapsed(),
             Event::Cancel => self.leave(Ending::Stopped),
-            Event::Taken => return Err(Misuse::OutOfOrder("this machine never waits for Taken: do not feed it")),
+            Event::Taken => {
+                return Err(Misuse::OutOfOrder("this machine never waits for Taken: do not feed it"));
+            }
             Event::Supplied(..) => {
                 return Err(Misuse::OutOfOrder("this machine never asks for a supply: do not feed Supplied"));
             }
@@ -396,7 +409,9 @@ impl Exchange {
                 }
             }
             Event::Connected(Link::App) | Event::Reused(Link::App) => {
-                return Err(Misuse::OutOfOrder("the app's connection is open from the start: feed Start alone"));
+                return Err(Misuse::OutOfOrder(
+                    "the app's connection is open from the start: feed Start alone",
+                ));
             }
             Event::Sent(Link::App, sent) => {
                 let outgoing = self.front.window().len();
@@ -452,7 +467,7 @@ impl Exchange {
                     self.front.next_routes = Some(routes);
                 }
             }
-            Event::Fact(Fact::Served(answer)) => self.served(*answer)?,
+            Event::Fact(Fact::Served(answer)) => self.served(&answer),
         }
         Ok(&[])
     }
@@ -522,12 +537,8 @@ impl Exchange {
             State::Waiting | State::Answering => self.reads_request(),
             State::Serving | State::Connecting | State::Pausing | State::Flushing | State::Over => false,
         };
-        let app = Interest {
-            link: Link::App,
-            read: reads_app,
-            write: !self.front.window().is_empty(),
-            supply: 0,
-        };
+        let app =
+            Interest { link: Link::App, read: reads_app, write: !self.front.window().is_empty(), supply: 0 };
         let up = self.current.up.as_ref().filter(|up| up.is_open).map(|up| Interest {
             link: Link::Up(up.id),
             read: self.front.window().is_empty(),

@@ -71,7 +71,8 @@ impl Exchange {
             return self.broke(Reason::Protocol);
         }
         self.current.status = Some(head.status);
-        self.current.passing = Some(Passing { mode, status: head.status, fields, from: None, until: 0, is_until_close });
+        self.current.passing =
+            Some(Passing { mode, status: head.status, fields, from: None, until: 0, is_until_close });
         self.current.last_part = self.now;
         self.enter(State::Answering);
     }
@@ -93,7 +94,7 @@ impl Exchange {
             let (read, part) = match up.decoder.next(&input[at..]) {
                 Ok(read) => read,
                 Err(error) => {
-                    let found = self.passed(at);
+                    let found = self.passed(at).unwrap_or(Found::Again);
                     *used = input.len();
                     self.upstream_broke_protocol(error);
                     return found;
@@ -109,10 +110,7 @@ impl Exchange {
             match part {
                 None if read > 0 && *used < input.len() => {}
                 None => {
-                    return match self.passed(*used) {
-                        found @ Found::Pass(..) => found,
-                        _ => Found::Dry,
-                    };
+                    return self.passed(*used).unwrap_or(Found::Dry);
                 }
                 Some(Part::Interim(_)) => {}
                 Some(Part::Head(head)) => {
@@ -128,7 +126,7 @@ impl Exchange {
                     }
                 }
                 Some(Part::End(end)) => {
-                    let found = self.passed(*used);
+                    let found = self.passed(*used).unwrap_or(Found::Again);
                     let is_last = *used == input.len();
                     *used = input.len();
                     self.answer_ended(end.reusable && is_last);
@@ -163,11 +161,9 @@ impl Exchange {
     }
 
     /// What was parsed up to here, and goes on as it came
-    fn passed(&mut self, until: usize) -> Found {
-        match self.current.passing.as_mut().and_then(|passing| passing.from.take()) {
-            Some(from) if from < until => Found::Pass(Link::App, from..until),
-            Some(_) | None => Found::Again,
-        }
+    fn passed(&mut self, until: usize) -> Option<Found> {
+        let from = self.current.passing.as_mut()?.from.take()?;
+        (from < until).then_some(Found::Pass(Link::App, from..until))
     }
 
     /// The answer is whole

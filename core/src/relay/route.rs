@@ -302,7 +302,10 @@ mod tests {
             ("/openai?x=1", (0, "/?x=1")),
             ("/openai//v1", (0, "//v1")),
             ("/local/v1/x", (1, "/base/v1/x")),
-            ("/openai/v1/models/gemini:streamGenerateContent?alt=sse&q=../..", (0, "/v1/models/gemini:streamGenerateContent?alt=sse&q=../..")),
+            (
+                "/openai/v1/models/gemini:streamGenerateContent?alt=sse&q=../..",
+                (0, "/v1/models/gemini:streamGenerateContent?alt=sse&q=../.."),
+            ),
         ] {
             let (id, rest) = expected;
             assert_eq!(upstream(target), Some((id, rest.to_owned())), "{target}");
@@ -311,7 +314,9 @@ mod tests {
 
     #[test]
     fn no_other_path_goes_anywhere() {
-        for target in ["/", "/v1/chat/completions", "/openais/v1", "/OPENAI/v1", "//openai/v1", "/openai%2Fv1"] {
+        for target in
+            ["/", "/v1/chat/completions", "/openais/v1", "/OPENAI/v1", "//openai/v1", "/openai%2Fv1"]
+        {
             assert_eq!(routes().find(target), Err(Code::NotFound), "{target}");
         }
         for target in ["/healthz", "/_steadfast", "/_steadfast/calls/1?x"] {

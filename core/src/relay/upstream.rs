@@ -6,9 +6,7 @@ use super::limits::is_overload;
 use super::route::APP_KEY_FIELD;
 use super::{Exchange, Told};
 use crate::call::{AttemptId, CloseMode};
-use crate::http1::{
-    ForwardedRequest, Http1Error, Limits as DecoderLimits, ResponseDecoder, ResponseHead,
-};
+use crate::http1::{ForwardedRequest, Http1Error, Limits as DecoderLimits, ResponseDecoder, ResponseHead};
 use crate::machine::{Ended, IoFailure, Misuse, Stage};
 use crate::outcome::{AttemptRecord, Reason, SpanKind};
 use crate::time::Instant;
@@ -75,7 +73,8 @@ impl Exchange {
 
     pub(super) fn connected(&mut self, is_reused: bool) -> Result<(), Misuse> {
         let Exchange { routes, current, front, .. } = self;
-        let (Some(up), Some(request), Some(route)) = (&mut current.up, &current.request, current.route) else {
+        let (Some(up), Some(request), Some(route)) = (&mut current.up, &current.request, current.route)
+        else {
             return Ok(());
         };
         if up.is_open {

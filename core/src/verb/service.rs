@@ -76,6 +76,12 @@ impl Service {
         Self { key: Some(Key::Bearer(key.to_owned())), ..self }
     }
 
+    /// The same without a key, for a server that asks for none
+    #[must_use]
+    pub fn without_key(self) -> Self {
+        Self { key: None, ..self }
+    }
+
     /// The same with one more header field, such as `OpenAI-Organization`, or `api-key` on Azure
     ///
     /// It replaces one of the same name.
@@ -85,6 +91,11 @@ impl Service {
         self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
         self.headers.push((name, value.to_owned()));
         self
+    }
+
+    /// Where it is: what the paths of verbs follow
+    pub fn base_url(&self) -> &str {
+        &self.base_url
     }
 
     /// Whose API it is

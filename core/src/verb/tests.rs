@@ -35,6 +35,10 @@ fn a_key_goes_where_its_api_wants_it() {
         assert_eq!(head.matches("sk-").count() + head.matches("token").count(), 1, "{head}");
         assert!(!format!("{service:?}").contains("sk-"), "{service:?}");
     }
+    for service in [Service::openai("sk-1"), Service::anthropic("sk-2"), Service::gemini("sk-3")] {
+        let head = wire(service.without_key().other(Method::GET, "/x"));
+        assert!(!head.contains("key") && !head.contains("sk-") && !head.contains("authorization"), "{head}");
+    }
     for service in [Service::openai(" "), Service::anthropic(""), Service::gemini("\n")] {
         let error = service.other(Method::GET, "/x").build().unwrap_err();
         assert!(matches!(error, RequestError::HeaderValue { .. }), "{error}");

@@ -5,7 +5,7 @@ use steadfast::config::Overrides;
 use steadfast::dialect::Dialect::{Anthropic, Gemini, Ollama, OpenAiChat};
 
 use crate::terms::Input::*;
-use crate::terms::{Case, Framing, Input};
+use crate::terms::{Case, Framing, Input, Upload};
 
 /// What the driver and the consumer do, and time
 const ALWAYS: &[Input] = &[Start, Cancel, Taken, Tick, Oversleep, Elapse, Connected, SentAll, Eof, Reset];
@@ -28,9 +28,18 @@ const FAULTS: &[Input] = &[Overload, Invalid, NotJson];
 /// Several things in one read
 const TOGETHER: &[Input] = &[TwoDeltas, DeltaToEnd, MarkerAndEnd, BodyEndAndMore];
 
+/// How a request's body is read
+const UPLOAD: &[Input] = &[Supply, SupplyAll, SupplyEnd, SupplyFails];
+
+/// As little as shows what a case of its own is about
+const FEW: &[Input] = &[Start, Cancel, Taken, Elapse, Connected, SentAll];
+
 /// Every case
 pub fn cases() -> Vec<Case> {
-    [unary(), dialects(), attempts(), clocks(), drivers()].into_iter().flatten().collect()
+    [unary(), dialects(), attempts(), clocks(), drivers(), uploads(), raw(), small()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn unary() -> Vec<Case> {
@@ -103,5 +112,37 @@ fn drivers() -> Vec<Case> {
         Case { framing: Framing::UntilEof, ..Case::stream("until the end", OpenAiChat, until_eof) },
         Case { drops: true, ..Case::stream("dropped drains", OpenAiChat, &[ALWAYS, BODY, TOGETHER]) },
         Case { drops: true, ..Case::stream("dropped in events", Gemini, &[ALWAYS, BODY, TOGETHER]) },
+    ]
+}
+
+fn uploads() -> Vec<Case> {
+    let unary = |name| Case::unary(name, &[FEW, UPLOAD, &[Reused, WriteFails, Reset, Busy, UnaryHead, Body]]);
+    let stream = &[FEW, UPLOAD, &[SentPart, Eof, BusyHead, StreamHead, Delta, Marker, Sentinel, BodyEnd]];
+    vec![
+        Case { upload: Upload::Chunked, ..unary("body in chunks") },
+        Case { upload: Upload::ChunkedOnce, ..unary("body once") },
+        Case { upload: Upload::OfTwoBytes, ..unary("body of two bytes") },
+        Case { upload: Upload::Chunked, ..Case::stream("body and stream", OpenAiChat, stream) },
+    ]
+}
+
+fn raw() -> Vec<Case> {
+    let raw: &[Input] = &[StreamHead, RawByte];
+    let deadline = Overrides::new().stream_deadline(15.0);
+    let until_eof = Case::raw("raw until the end", &[ALWAYS, raw, &[Cut, Busy]]);
+    vec![
+        Case::raw("raw", &[ALWAYS, raw, &[BodyEnd, BodyEndAndMore, Busy, Limited]]).bounds(&deadline),
+        Case { framing: Framing::UntilEof, ..until_eof },
+    ]
+}
+
+fn small() -> Vec<Case> {
+    let thoughts: &[Input] = &[StreamHead, Thought, Delta, Marker, Sentinel, BodyEnd, Busy];
+    let caps = Overrides::new().max_body_bytes(100);
+    let gaps: &[Input] = &[StreamHead, Delta, Comment, Sentinel];
+    vec![
+        Case::stream("thoughts", OpenAiChat, &[ALWAYS, thoughts]).bounds(&caps),
+        Case { gaps: true, ..Case::stream("gaps", OpenAiChat, &[ALWAYS, gaps]) },
+        Case::stream("told late", OpenAiChat, &[ALWAYS, &[Late, Refused, Busy, StreamHead, Delta, Sentinel]]),
     ]
 }

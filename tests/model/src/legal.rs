@@ -37,7 +37,7 @@ impl Model<'_> {
             Reused => state.phase == Phase::Connecting && state.link == 1,
             SentPart => self.writes() && state.sent == Sent::Nothing,
             SentAll | WriteFails => self.writes(),
-            StreamHead => reads && is_waiting && self.case.shape == Shape::Stream,
+            StreamHead => reads && is_waiting && self.case.shape != Shape::Unary,
             Interim | HalfHead | UnaryHead | Busy | BusyHead | Limited | LimitedLong | Bad | BusyFinal
             | BadAgain | Quota => reads && is_waiting && !half_head,
             Body if matches!(state.phase, Phase::Refused { .. }) => reads,
@@ -52,6 +52,10 @@ impl Model<'_> {
             | NotJson => between_events,
             BodyEnd | BodyEndAndMore => reads && begun.is_some() && self.case.framing == Framing::Chunked,
             Eof | Cut | Reset => reads,
+            Supply | SupplyAll | SupplyEnd | SupplyFails => self.wants() > 0,
+            RawByte => between_events,
+            Thought => between_events,
+            Late => state.link > 1 || matches!(state.phase, Phase::Pausing { .. }),
         }
     }
 }

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `terms` | [`Input`] and [`Seen`]: what can happen to a call, and what can be seen of it |
 //! | `model` | [`Model`]: what the rules say |
+//! | `upload` | the same of a request's body that is read as it goes out |
 //! | `state` | [`State`]: what the model holds of a call |
 //! | `legal` | what can happen next: to a driver that keeps its contract, and on the wire |
 //! | `mutation` | [`Mutation`]: what the model can get wrong on purpose |
@@ -32,6 +33,7 @@ mod search;
 mod state;
 mod subject;
 mod terms;
+mod upload;
 mod wire;
 
 pub use cases::cases;

@@ -12,8 +12,8 @@ use steadfast::time::{Bound, Instant};
 use crate::mutation::Mutation;
 use crate::state::{Begun, Phase, Sent, State, Stream};
 use crate::terms::{
-    BODY_BYTES, Case, Ended, Framing, Input, LATE, Mode, Outcome, RETRY_AFTER, RETRY_AFTER_LONG, Seen, TICK,
-    Waiting,
+    BODY_BYTES, Case, Ended, Framing, Input, LATE, Mode, Outcome, RETRY_AFTER, RETRY_AFTER_LONG, Seen,
+    THOUGHT_BYTES, TICK, Upload, Waiting,
 };
 
 /// How long the body of an error answer may take (STR-6)
@@ -32,7 +32,7 @@ pub struct Model<'c> {
 
 /// Whether a failure allows another attempt (RTY-1)
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Retry {
+pub(crate) enum Retry {
     Never,
     /// Not before this has passed
     After(Option<Duration>),
@@ -83,7 +83,8 @@ impl<'c> Model<'c> {
             self.happen(input);
         }
         if was_over || !self.is_over() {
-            let io = self.is_open().then(|| (self.state.link, !self.state.item_out, self.writes()));
+            let io =
+                self.is_open().then(|| (self.state.link, !self.state.item_out, self.writes(), self.wants()));
             self.seen.push(Seen::Wait(Waiting { deadline: self.deadline(), io, taken: self.state.item_out }));
         }
         std::mem::take(&mut self.seen)
@@ -93,7 +94,7 @@ impl<'c> Model<'c> {
         &self.case.config
     }
 
-    fn is(&self, mutation: Mutation) -> bool {
+    pub(crate) fn is(&self, mutation: Mutation) -> bool {
         self.mutation == Some(mutation)
     }
 
@@ -103,7 +104,12 @@ impl<'c> Model<'c> {
     }
 
     pub(crate) fn writes(&self) -> bool {
-        self.is_open() && self.state.sent != Sent::All && !self.state.write_failed
+        let is_there = self.state.sent != Sent::All || self.state.held > 0;
+        self.is_open() && is_there && !self.state.write_failed
+    }
+
+    fn is_raw(&self) -> bool {
+        self.case.shape == Shape::Raw
     }
 
     fn stream(&mut self) -> Option<&mut Stream> {
@@ -120,7 +126,7 @@ impl<'c> Model<'c> {
     /// The clocks that run, each with when it began
     fn clocks(&self) -> Vec<(Instant, Bound, Timer)> {
         let (state, config) = (&self.state, self.config());
-        let for_stream = |bound| if self.case.shape == Shape::Stream { bound } else { Bound::Unbounded };
+        let for_stream = |bound| if self.case.shape == Shape::Unary { Bound::Unbounded } else { bound };
         let whole = (state.began, for_stream(config.stream_deadline()), Timer::StreamDeadline);
         let total = if self.is(Mutation::DeadlinePerAttempt) { state.attempt_began } else { state.began };
         let total = (total, config.total_deadline(), Timer::Deadline);
@@ -135,6 +141,9 @@ impl<'c> Model<'c> {
                 vec![total, whole, request, (*since, ERROR_BODY, Timer::ErrorBody)]
             }
             Phase::Streaming(_) if state.item_out && !self.is(Mutation::IdleUnderBackpressure) => vec![whole],
+            Phase::Streaming(stream) if self.is_raw() => {
+                vec![whole, (stream.quiet_since, config.stream_idle_timeout(), Timer::StreamIdle)]
+            }
             Phase::Streaming(stream) => {
                 let first = config.first_content_timeout();
                 let mut clocks = vec![whole];
@@ -165,7 +174,7 @@ impl<'c> Model<'c> {
         use Input::*;
         let now = self.state.now;
         match input {
-            Tick | Oversleep => {}
+            Tick | Oversleep | Late => {}
             Start | StartLate => self.begin(),
             Cancel if self.is_marked() && !self.is(Mutation::CancelBeatsMarker) => self.complete(Mode::Abort),
             Cancel => self.fail(Outcome::Cancelled, Retry::Never, Mode::Abort),
@@ -188,7 +197,9 @@ impl<'c> Model<'c> {
             SentPart | SentAll => {
                 self.state.sent = if input == SentAll { Sent::All } else { Sent::Part };
                 self.state.any_sent = !self.is(Mutation::SentIsFree);
+                self.state.held = 0;
             }
+            Supply | SupplyAll | SupplyEnd | SupplyFails => self.supply(input),
             WriteFails => self.state.write_failed = true,
             _ if self.state.reused && self.state.sent == Sent::Nothing && !self.state.answered => {
                 self.replace()
@@ -196,6 +207,7 @@ impl<'c> Model<'c> {
             Eof | Cut | Reset => self.lose(input),
             _ => {
                 self.state.answered = true;
+                self.gap();
                 let is_silence = input == Comment && self.is(Mutation::CommentsAreSilence);
                 let extends = input == Comment && self.is(Mutation::CommentsExtendMarker);
                 if let Some(stream) = self.stream() {
@@ -249,6 +261,8 @@ impl<'c> Model<'c> {
                 self.stream().expect("a stream").begun = Some(begun);
             }
             Delta | RestDelta | LineEnd => self.delta(),
+            Thought => self.thought(),
+            RawByte => self.deliver(Seen::RawByte),
             DeltaToEnd => {
                 self.delta();
                 if self.case.dialect != Dialect::Ollama {
@@ -281,6 +295,17 @@ impl<'c> Model<'c> {
         }
     }
 
+    /// Bytes of a stream came after some silence (END-1)
+    fn gap(&mut self) {
+        let Phase::Streaming(stream) = &self.state.phase else { return };
+        let gap = self.state.now - stream.quiet_since;
+        if self.case.gaps {
+            let largest =
+                if self.is(Mutation::LastGapIsLargest) { gap } else { self.state.largest_gap.max(gap) };
+            self.state.largest_gap = largest;
+        }
+    }
+
     fn begin(&mut self) {
         match self.left() {
             Some(Duration::ZERO) => self.time_out(Timer::Deadline, self.state.began, Retry::Never),
@@ -299,6 +324,8 @@ impl<'c> Model<'c> {
         let state = &mut self.state;
         state.link += 1;
         (state.reused, state.answered, state.sent, state.write_failed) = (false, false, Sent::Nothing, false);
+        (state.held, state.supplied, state.body_over) = (0, 0, false);
+        state.largest_gap = Duration::ZERO;
         state.phase = Phase::Connecting;
         self.seen.push(Seen::Connect(state.link));
     }
@@ -323,6 +350,11 @@ impl<'c> Model<'c> {
             }
             Phase::Waiting { .. } => self.fail(Outcome::Transport(stage), AT_ONCE, Mode::Abort),
             Phase::Refused { .. } => self.refuse(false),
+            Phase::Streaming(_) if self.is_raw() && self.case.framing == Framing::UntilEof => match how {
+                Input::Cut if !self.is(Mutation::CutRawIsWhole) => self.fail(cut, AT_ONCE, Mode::Abort),
+                Input::Reset => self.fail(cut, AT_ONCE, Mode::Abort),
+                _ => self.complete(Mode::Abort),
+            },
             Phase::Streaming(stream)
                 if how != Input::Reset && !stream.is_unary && self.case.framing == Framing::UntilEof =>
             {
@@ -357,9 +389,33 @@ impl<'c> Model<'c> {
     }
 
     fn delta(&mut self) {
-        let now = self.state.now;
         self.state.pieces += 1;
-        self.deliver(Seen::Delta);
+        self.extend(Seen::Delta);
+    }
+
+    /// A piece of reasoning, which counts against `max_body_bytes` like any other
+    fn thought(&mut self) {
+        self.state.thoughts += 1;
+        let held = self.state.thoughts * THOUGHT_BYTES;
+        if held > self.config().max_body_bytes() && !self.is(Mutation::ThoughtsAreFree) {
+            self.state.thoughts -= 1;
+            // A terminal state stands (STR-4).
+            return match self.is_marked() {
+                true => self.complete(Mode::Abort),
+                false => self.fail(Outcome::Protocol, Retry::Never, Mode::Abort),
+            };
+        }
+        self.extend(Seen::Thought);
+    }
+
+    /// Whether any of the answer was delivered
+    fn is_delivered(&self) -> bool {
+        self.state.pieces + self.state.thoughts > 0 || (self.is_raw() && self.state.any_item)
+    }
+
+    fn extend(&mut self, piece: Seen) {
+        let now = self.state.now;
+        self.deliver(piece);
         let opens_block = self.case.dialect == Dialect::Anthropic;
         let stream = self.stream().expect("a stream");
         stream.begun = None;
@@ -388,7 +444,7 @@ impl<'c> Model<'c> {
 
     fn sentinel(&mut self) {
         self.state.has_reason |= self.case.dialect == Dialect::Ollama;
-        if self.state.pieces == 0 && !self.state.has_reason {
+        if !self.is_delivered() && !self.state.has_reason {
             self.fail(Outcome::Empty, AT_ONCE, Mode::Abort);
         } else {
             self.complete(Mode::Finish);
@@ -402,9 +458,9 @@ impl<'c> Model<'c> {
         {
             self.delta();
         }
-        if self.is_marked() {
+        if self.is_marked() || self.is_raw() {
             self.complete(mode);
-        } else if self.state.pieces == 0 {
+        } else if !self.is_delivered() {
             self.fail(Outcome::Empty, AT_ONCE, mode);
         } else {
             self.fail(Outcome::TruncatedAtEnd, AT_ONCE, mode);
@@ -415,7 +471,7 @@ impl<'c> Model<'c> {
     fn kept(&self) -> Mode {
         let by_eof = self.case.framing == Framing::UntilEof
             && matches!(&self.state.phase, Phase::Streaming(stream) if !stream.is_unary);
-        let unsent = self.state.sent != Sent::All && !self.is(Mutation::KeptUnsent);
+        let unsent = !self.is_sent() && !self.is(Mutation::KeptUnsent);
         if by_eof || unsent { Mode::Abort } else { Mode::Keep }
     }
 
@@ -466,13 +522,13 @@ impl<'c> Model<'c> {
     }
 
     fn complete(&mut self, mode: Mode) {
-        let may_be_used = self.case.framing == Framing::Chunked && self.state.sent == Sent::All;
+        let may_be_used = self.case.framing == Framing::Chunked && self.is_sent();
         self.close(if mode == Mode::Finish && !may_be_used { Mode::Abort } else { mode });
         self.end(if self.state.is_incomplete { Outcome::Incomplete } else { Outcome::Completed }, None);
     }
 
     /// An attempt failed: a pause and another one, or the end (RTY-1 to RTY-4)
-    fn fail(&mut self, outcome: Outcome, retry: Retry, mode: Mode) {
+    pub(crate) fn fail(&mut self, outcome: Outcome, retry: Retry, mode: Mode) {
         self.close(mode);
         let asked = match retry {
             Retry::After(asked) => asked,
@@ -508,15 +564,17 @@ impl<'c> Model<'c> {
             Retries::Never => false,
         };
         let most = self.config().max_attempts().get() + u32::from(self.is(Mutation::OneAttemptMore));
-        let gate = state.pieces == 0 || self.is(Mutation::RetriesAfterDelivery);
-        may_bill_twice && gate && state.attempts < most && self.left() != Some(Duration::ZERO)
+        let gate = !self.is_delivered() || self.is(Mutation::RetriesAfterDelivery);
+        let is_once = self.case.upload == Upload::ChunkedOnce && !self.is(Mutation::OnceIsReplayed);
+        let is_there = !(is_once && state.body_read);
+        may_bill_twice && gate && is_there && state.attempts < most && self.left() != Some(Duration::ZERO)
     }
 
     /// What is left of the time in which an attempt may start
     fn left(&self) -> Option<Duration> {
         let config = self.config();
         let for_stream =
-            if self.case.shape == Shape::Stream { config.stream_deadline() } else { Bound::Unbounded };
+            if self.case.shape == Shape::Unary { Bound::Unbounded } else { config.stream_deadline() };
         let ends = [config.total_deadline(), for_stream]
             .into_iter()
             .filter_map(|bound| self.state.began.after(bound));
@@ -540,6 +598,7 @@ impl<'c> Model<'c> {
             pieces: state.pieces,
             has_reason: state.has_reason,
             has_usage: state.has_usage,
+            largest_gap: self.case.gaps.then_some(state.largest_gap),
         }));
     }
 }

@@ -47,6 +47,16 @@ mutations! {
     SentIsFree,
     /// A connection is kept though the request did not go out whole (POOL-1)
     KeptUnsent,
+    /// A body is read on however much of it is on its way (INV-8)
+    WindowNeverFull,
+    /// A body that can be read once is asked for again (RTY-9)
+    OnceIsReplayed,
+    /// A body handed out as it comes is whole though TLS was cut under it (STR-10)
+    CutRawIsWhole,
+    /// Reasoning does not count against `max_body_bytes` (CFG)
+    ThoughtsAreFree,
+    /// The last gap of a stream is told as its largest (END-1)
+    LastGapIsLargest,
     /// The last event is lost where its line end is missing (STR-9)
     TailLost,
 }

@@ -230,11 +230,16 @@ fn text(seen: &Seen) -> String {
     match seen {
         Seen::Wait(wait) => {
             let deadline = wait.deadline.map(|(at, timer)| (at - BEGAN, timer));
-            format!("Wait(deadline {deadline:?}, (link, read, write) {:?}, taken {})", wait.io, wait.taken)
+            format!(
+                "Wait(deadline {deadline:?}, (link, read, write, supply) {:?}, taken {})",
+                wait.io, wait.taken
+            )
         }
         Seen::Connect(_)
         | Seen::Close(..)
         | Seen::Delta
+        | Seen::Thought
+        | Seen::RawByte
         | Seen::Finished
         | Seen::Done(_)
         | Seen::Other(_) => {

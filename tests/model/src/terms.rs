@@ -112,6 +112,20 @@ pub enum Input {
     Cut,
     /// The connection breaks
     Reset,
+    /// A byte of the request's body is read
+    Supply,
+    /// As much of it is read as is asked for
+    SupplyAll,
+    /// It is found to have ended
+    SupplyEnd,
+    /// It cannot be read on
+    SupplyFails,
+    /// A byte of a body that is handed out as it comes
+    RawByte,
+    /// A piece of reasoning, of [`THOUGHT_BYTES`]
+    Thought,
+    /// A byte comes on a connection that is closed
+    Late,
 }
 
 /// How much [`Input::Tick`] is
@@ -129,6 +143,9 @@ pub(crate) const RETRY_AFTER_LONG: Duration = Duration::from_secs(5000);
 /// The length of every unary body, filled up with blanks
 pub(crate) const BODY_BYTES: usize = 256;
 
+/// The length of [`Input::Thought`]
+pub(crate) const THOUGHT_BYTES: usize = 60;
+
 /// When every call is made; far from the origin of time, so that nothing leans on that
 pub(crate) const BEGAN: Instant = Instant::from_nanos(1_000_000_000_000_000);
 
@@ -141,17 +158,34 @@ pub enum Framing {
     UntilEof,
 }
 
+/// The body of a request
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Upload {
+    /// There from the start
+    Whole,
+    /// Read as it goes out, in chunks
+    Chunked,
+    /// The same, which can be read once
+    ChunkedOnce,
+    /// Read as it goes out, and two bytes long
+    OfTwoBytes,
+}
+
 /// The settings of a call, and what can happen to it
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Its name in reports
     pub name: &'static str,
-    /// What the events mean
+    /// What the events mean; of no account to a body that is handed out as it comes
     pub dialect: Dialect,
-    /// Whether a stream is asked for
+    /// How the answer comes
     pub shape: Shape,
     /// Whether a stream comes in chunks
     pub framing: Framing,
+    /// The body of the request
+    pub upload: Upload,
+    /// Whether the largest gap of a stream is compared
+    pub gaps: bool,
     /// Whether more than one attempt may be made
     pub retries: Retries,
     /// Whether the driver drops its `Drain` at each item and goes on with another
@@ -173,6 +207,11 @@ impl Case {
         Self::new(name, Dialect::OpenAiChat, Shape::Unary, alphabet)
     }
 
+    /// A call whose body is handed out as it comes
+    pub(crate) fn raw(name: &'static str, alphabet: &[&[Input]]) -> Self {
+        Self::new(name, Dialect::OpenAiChat, Shape::Raw, alphabet)
+    }
+
     fn new(name: &'static str, dialect: Dialect, shape: Shape, alphabet: &[&[Input]]) -> Self {
         let bounds = Overrides::new()
             .connect_timeout(10.0)
@@ -182,9 +221,10 @@ impl Case {
             .after_marker(2.0)
             .max_attempts(2);
         let (framing, retries, drops) = (Framing::Chunked, Retries::Allowed, false);
+        let (upload, gaps) = (Upload::Whole, false);
         let config = RequestConfig::default();
         let alphabet = alphabet.concat();
-        Self { name, dialect, shape, framing, retries, drops, config, alphabet }.bounds(&bounds)
+        Self { name, dialect, shape, framing, upload, gaps, retries, drops, config, alphabet }.bounds(&bounds)
     }
 
     /// With other bounds than those that all cases share
@@ -203,6 +243,10 @@ pub enum Seen {
     Close(u32, Mode),
     /// A piece of the answer is delivered
     Delta,
+    /// The same of its reasoning
+    Thought,
+    /// A byte of the body is handed out
+    RawByte,
     /// The answer is whole
     Finished,
     /// The call waits
@@ -229,8 +273,8 @@ pub enum Mode {
 pub struct Waiting {
     /// When it ends
     pub deadline: Option<(Instant, Timer)>,
-    /// The connection, and whether it is to be read and written
-    pub io: Option<(u32, bool, bool)>,
+    /// The connection, whether it is to be read and written, and how much of the request is to be read
+    pub io: Option<(u32, bool, bool, usize)>,
     /// Whether the consumer has an item
     pub taken: bool,
 }
@@ -252,6 +296,8 @@ pub struct Ended {
     pub has_reason: bool,
     /// Whether the provider said what it counted
     pub has_usage: bool,
+    /// The longest time between bytes of the last stream, where it is compared
+    pub largest_gap: Option<Duration>,
 }
 
 /// The results of a call, as far as the model tells them apart

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use steadfast::dialect::Dialect;
 
-use crate::terms::{BODY_BYTES, Case, Framing, Input};
+use crate::terms::{BODY_BYTES, Case, Framing, Input, THOUGHT_BYTES};
 
 /// What one server has said on one connection, so that it goes on as a server would
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,6 +82,11 @@ impl Server {
         use Input::*;
         match input {
             Delta => self.delta(dialect),
+            Thought => {
+                let thought = "y".repeat(THOUGHT_BYTES);
+                event(dialect, &json!({"choices": [{"index": 0, "delta": {"reasoning": thought}}]}))
+            }
+            RawByte => "x".to_owned(),
             // In one event, so that a driver can drop its `Drain` in the middle of it.
             TwoDeltas if dialect == Dialect::Gemini => {
                 let parts = json!([{"text": "x"}, {"text": "x"}]);

@@ -4,19 +4,7 @@ use steadfast::planted::{Fault, plant};
 use steadfast_model::shortest;
 
 /// Faults of what the model does not speak of, which the simulator finds
-const NOT_SPOKEN_OF: [Fault; 10] = [
-    // No answer of the model has any.
-    Fault::ReasoningNotCounted,
-    // Every request of the model has its whole body from the start.
-    Fault::OnceReadAgain,
-    Fault::WindowWithoutEnd,
-    Fault::KeptHalfSent,
-    // No body of the model is handed out as it comes.
-    Fault::RawCutPasses,
-    // Gaps between reads are in no outcome of the model.
-    Fault::LastGapForLargest,
-    // Every input is of the connection in use.
-    Fault::LateEventRefused,
+const NOT_SPOKEN_OF: [Fault; 3] = [
     // The calls of the model share no budget, make no header fields, and no proxy forwards them.
     Fault::RefusedRetrySent,
     Fault::FieldsOfEarlierAttemptKept,

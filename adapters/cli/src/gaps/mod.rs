@@ -54,7 +54,8 @@ pub(crate) fn run(args: &GapsArgs) -> Result<Exit, Failure> {
         .stream_idle_timeout(IDLE_SECONDS)
         .stream_deadline(DEADLINE_SECONDS)
         .merge(&args.overrides()?);
-    let client = Client::new().with_config(&measured).map_err(UsageError::from)?;
+    let client = args.connect.applied_to(Client::new());
+    let client = client.with_config(&measured).map_err(UsageError::from)?;
     let asked = asked(args, |name| std::env::var(name).ok())?;
     let interrupted = Arc::new(Notify::new());
     let interrupt = Arc::clone(&interrupted);
@@ -98,7 +99,8 @@ fn asked(
     args: &GapsArgs,
     environment: impl Fn(&str) -> Option<String>,
 ) -> Result<Vec<(&'static Profile, String, Request)>, UsageError> {
-    let providers: Vec<Option<Provider>> = if args.provider.is_some() || args.base_url.is_some() {
+    let is_at_a_server = args.base_url.is_some() || args.connect.is_to_socket();
+    let providers: Vec<Option<Provider>> = if args.provider.is_some() || is_at_a_server {
         vec![args.provider]
     } else {
         let with_key = PROFILES.iter().filter(|profile| has_key(profile, &environment));
@@ -116,12 +118,13 @@ fn asked(
                 provider,
                 base_url: args.base_url.clone(),
                 model: args.model.clone(),
+                connect: args.connect.clone(),
                 ..CallArgs::default()
             };
             let asked = Asked::choose(&call, &environment)?;
             let model = args.model.as_deref().unwrap_or(asked.profile.model).to_owned();
             // A server that only speaks a provider's API may refuse what it does not know.
-            let want = if args.base_url.is_none() { Want::ReasoningStream } else { Want::Stream };
+            let want = if is_at_a_server { Want::Stream } else { Want::ReasoningStream };
             let prompt = args.prompt.as_deref().unwrap_or(PROMPT);
             let request = asked.request(args.model.as_deref(), prompt, want)?;
             Ok((asked.profile, model, request))
@@ -132,6 +135,7 @@ fn asked(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connect::ConnectArgs;
 
     fn args() -> GapsArgs {
         GapsArgs {
@@ -141,6 +145,7 @@ mod tests {
             prompt: None,
             runs: std::num::NonZeroU32::MIN,
             config: Vec::new(),
+            connect: ConnectArgs::default(),
             json: false,
         }
     }

@@ -3,6 +3,8 @@
 mod call;
 mod command_line;
 mod config;
+#[cfg(unix)]
+mod connect;
 mod decode;
 mod demo;
 mod gaps;

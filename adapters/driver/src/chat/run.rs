@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use futures_core::Stream;
 use steadfast::call::{Item, Piece, RequestError, Retries};
-use steadfast::chat::{Cost, Exchange, ToolDefinition};
+use steadfast::chat::{Cost, Exchange, LoopObservation, LoopWork, ToolDefinition};
 use steadfast::config::{Overrides, RequestConfig, Scope};
 use steadfast::outcome::{ErrorKind, Outcome, Phase};
 use steadfast::time::{Bound, Instant};
 
+use super::observers::Observers;
 use super::running::{News, Running, Terms};
 use super::{LoopEnd, ToolEvent, ToolLoop, ToolRecord, ToolReport};
 use crate::calling::CallStream;
@@ -35,6 +36,7 @@ pub struct ToolRun<'c, N: Network> {
     client: Client<N>,
     definitions: Vec<ToolDefinition>,
     terms: Terms,
+    observers: Observers,
     /// When the whole loop is out of time
     deadline: Option<Instant>,
     alarm: Alarm<N>,
@@ -66,6 +68,7 @@ impl<'c, N: Network> ToolRun<'c, N> {
         let scope = Scope::new(&Overrides::new()).expect("what is in force was checked");
         let mut run = Self {
             terms: Terms { scope, timeout: Bound::Unbounded, max_parallel: tool_loop.max_parallel },
+            observers: Observers::default(),
             tool_loop,
             client,
             definitions,
@@ -138,7 +141,7 @@ impl<'c, N: Network> ToolRun<'c, N> {
                 }
                 State::Running(running) => {
                     let now = self.client.clock().now();
-                    match running.poll(&self.terms, now, cx) {
+                    match running.poll(&self.terms, &mut self.observers, now, cx) {
                         Poll::Ready(Some(News::Called(call))) => {
                             return Poll::Ready(Some(ToolEvent::Called { turn, call }));
                         }
@@ -172,11 +175,16 @@ impl<'c, N: Network> ToolRun<'c, N> {
         let request = self.exchange.request_with(&self.definitions, |request| {
             if is_retried { request } else { request.retries(Retries::Never) }
         })?;
-        let client = &self.client;
-        let (config, stream) = self.terms.scope.in_scope(|| {
-            let config = client.config_of(&request);
-            let left = left.map_or(Overrides::new(), |left| within(&config, left));
-            (config, client.stream_under(request, &left))
+        if self.turn == 1 {
+            self.observers = Observers::of(&self.tool_loop, &request);
+        }
+        let (client, scope) = (&self.client, &self.terms.scope);
+        let (config, stream) = self.observers.around(LoopWork::Call, || {
+            scope.in_scope(|| {
+                let config = client.config_of(&request);
+                let left = left.map_or(Overrides::new(), |left| within(&config, left));
+                (config, client.stream_under(request, &left))
+            })
         });
         self.terms.timeout = config.tool_timeout();
         self.state = State::Calling(Box::new(stream));
@@ -233,7 +241,9 @@ impl<'c, N: Network> ToolRun<'c, N> {
 
     fn record(&mut self) {
         if let State::Running(running) = &self.state {
-            self.records.extend(running.records(self.client.clock().now()));
+            let now = self.client.clock().now();
+            running.observe_dropped(&mut self.observers, now);
+            self.records.extend(running.records(now));
             self.state = State::Over(LoopEnd::Cancelled);
         }
     }
@@ -249,6 +259,8 @@ impl<'c, N: Network> ToolRun<'c, N> {
     fn end(&mut self, end: LoopEnd) {
         self.record();
         self.state = State::Over(end);
+        let (turns, cost) = (self.turn, self.exchange.cost());
+        self.observers.observe(&LoopObservation::Over { end, turns, cost });
     }
 }
 

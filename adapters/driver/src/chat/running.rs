@@ -7,11 +7,12 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use steadfast::chat::{ToolDefinition, ToolResult};
+use steadfast::chat::{LoopObservation, LoopWork, ToolDefinition, ToolResult};
 use steadfast::config::Scope;
 use steadfast::outcome::{Outcome, ToolCall, ToolKind};
 use steadfast::time::{Bound, Instant};
 
+use super::observers::Observers;
 use super::{Tool, ToolEnd, ToolFuture, ToolRecord};
 
 /// What tool calls run under
@@ -41,6 +42,16 @@ struct Slot {
     state: State,
     elapsed: Duration,
     end: ToolEnd,
+}
+
+impl Slot {
+    fn record(&self, turn: u32, now: Instant) -> ToolRecord {
+        let elapsed = match &self.state {
+            State::Running(run) => now - run.began,
+            State::Waiting(..) | State::Answered(_) => self.elapsed,
+        };
+        ToolRecord { turn, id: self.call.id.clone(), name: self.call.name.clone(), elapsed, end: self.end }
+    }
 }
 
 enum State {
@@ -112,14 +123,20 @@ impl Running {
     }
 
     /// Starts what there is room for, and polls what runs; the next news, or none once all is answered
-    pub(super) fn poll(&mut self, terms: &Terms, now: Instant, cx: &mut Context<'_>) -> Poll<Option<News>> {
+    pub(super) fn poll(
+        &mut self,
+        terms: &Terms,
+        observers: &mut Observers,
+        now: Instant,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<News>> {
         loop {
             if let Some(news) = self.news.pop_front() {
                 return Poll::Ready(Some(news));
             }
-            self.start(terms, now);
+            self.start(terms, observers, now);
             if self.news.is_empty() {
-                self.poll_running(now, cx);
+                self.poll_running(observers, now, cx);
             }
             if self.news.is_empty() {
                 let is_over = self.calls.iter().all(|slot| matches!(slot.state, State::Answered(_)));
@@ -148,16 +165,17 @@ impl Running {
 
     /// What became of each
     pub(super) fn records(&self, now: Instant) -> impl Iterator<Item = ToolRecord> {
-        self.calls.iter().map(move |slot| ToolRecord {
-            turn: self.turn,
-            id: slot.call.id.clone(),
-            name: slot.call.name.clone(),
-            elapsed: match &slot.state {
-                State::Running(run) => now - run.began,
-                State::Waiting(..) | State::Answered(_) => slot.elapsed,
-            },
-            end: slot.end,
-        })
+        self.calls.iter().map(move |slot| slot.record(self.turn, now))
+    }
+
+    /// Tells of those that run now: they are to be dropped
+    pub(super) fn observe_dropped(&self, observers: &mut Observers, now: Instant) {
+        for (position, slot) in self.calls.iter().enumerate() {
+            if matches!(slot.state, State::Running(_)) {
+                let record = &slot.record(self.turn, now);
+                observers.observe(&LoopObservation::ToolEnded { position, record });
+            }
+        }
     }
 
     fn add(&mut self, call: &ToolCall, state: State, end: ToolEnd) {
@@ -178,10 +196,11 @@ impl Running {
         self.news.push_back(News::Returned(result));
     }
 
-    fn start(&mut self, terms: &Terms, now: Instant) {
+    fn start(&mut self, terms: &Terms, observers: &mut Observers, now: Instant) {
         let is_running = |slot: &&Slot| matches!(slot.state, State::Running(_));
         let mut room = terms.max_parallel.saturating_sub(self.calls.iter().filter(is_running).count());
-        for slot in &mut self.calls {
+        let turn = self.turn;
+        for (position, slot) in self.calls.iter_mut().enumerate() {
             if room == 0 {
                 return;
             }
@@ -190,12 +209,13 @@ impl Running {
             let limit = if tool.is_bounded() { None } else { terms.timeout.limit() };
             let future = terms.scope.clone().wrap(async move { tool.call(arguments).await });
             slot.state = State::Running(Run { began: now, limit, future: Some(Box::pin(future)) });
+            observers.observe(&LoopObservation::ToolBegan { turn, position, call: &slot.call });
             self.news.push_back(News::Called(slot.call.clone()));
             room -= 1;
         }
     }
 
-    fn poll_running(&mut self, now: Instant, cx: &mut Context<'_>) {
+    fn poll_running(&mut self, observers: &mut Observers, now: Instant, cx: &mut Context<'_>) {
         for at in 0..self.calls.len() {
             let slot = &mut self.calls[at];
             let State::Running(run) = &mut slot.state else { continue };
@@ -203,7 +223,9 @@ impl Running {
             slot.elapsed = now - run.began;
             // A tool that is done is done, though its time is up as well.
             // A future that panicked is not polled again, so nobody sees what state it is in.
-            let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
+            let polled = observers.around(LoopWork::Tool { position: at }, || {
+                catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)))
+            });
             let (end, value) = match polled {
                 Ok(Poll::Ready(Ok(value))) => (ToolEnd::Returned, Ok(value)),
                 Ok(Poll::Ready(Err(error))) => (ToolEnd::Failed, Err(error.to_string())),
@@ -218,6 +240,8 @@ impl Running {
                 },
             };
             self.answer(at, end, value);
+            let record = &self.calls[at].record(self.turn, now);
+            observers.observe(&LoopObservation::ToolEnded { position: at, record });
         }
     }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast::call::RequestError;
-use steadfast::chat::{Conversation, Input, ToolDefinition};
+use steadfast::call::{Request, RequestError};
+use steadfast::chat::{Conversation, Input, LoopObserver, ToolDefinition};
 use steadfast::time::Bound;
 
 use super::{Tool, ToolRun};
@@ -28,7 +28,11 @@ pub struct ToolLoop {
     pub(super) max_parallel: usize,
     pub(super) deadline: Bound,
     pub(super) retry_each_turn: bool,
+    pub(super) observers: Vec<MakeObserver>,
 }
+
+/// What observes the runs of a loop
+type MakeObserver = Arc<dyn Fn(&Request) -> Option<Box<dyn LoopObserver>> + Send + Sync>;
 
 impl ToolLoop {
     /// How often the model is called at most, unless the loop says otherwise
@@ -45,6 +49,7 @@ impl ToolLoop {
             max_parallel: Self::MAX_PARALLEL,
             deadline: Bound::Unbounded,
             retry_each_turn: false,
+            observers: Vec::new(),
         }
     }
 
@@ -93,6 +98,19 @@ impl ToolLoop {
     #[must_use]
     pub fn retry_each_turn(mut self) -> Self {
         self.retry_each_turn = true;
+        self
+    }
+
+    /// The same loop, which also shows each of its runs to the observer that `observers` gives for it
+    ///
+    /// It is given the request of the run's first call of the model. What was given here before stays: a run
+    /// may have several, and the first is around the others.
+    #[must_use]
+    pub fn with_observers(
+        mut self,
+        observers: impl Fn(&Request) -> Option<Box<dyn LoopObserver>> + Send + Sync + 'static,
+    ) -> Self {
+        self.observers.push(Arc::new(observers));
         self
     }
 

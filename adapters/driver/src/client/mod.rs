@@ -44,10 +44,10 @@ use connect::Connector;
 use pool::Connections;
 
 pub use calls::Calls;
-pub use pool::Leased;
-pub use time::Timekeeper;
 pub use network::{Connecting, Network, Timer, Turn};
+pub use pool::Leased;
 pub use resolve::{MAX_LOOK_UPS, Resolve, Resolving, look_up};
+pub use time::Timekeeper;
 pub(crate) use time::{Alarm, Clock};
 
 /// Makes calls

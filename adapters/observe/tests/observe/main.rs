@@ -1,7 +1,8 @@
-//! A retried streaming call against the scripted server, as those see it who watch.
+//! A retried streaming call, and a tool loop, against the scripted server, as those see them who watch.
 
 mod metrics;
 mod spans;
+mod tools;
 
 use serde_json::json;
 use steadfast_blocking::{Client, Dialect, Overrides, Proxies, Request};

@@ -96,24 +96,24 @@ fn a_call_that_is_dropped_says_so() {
 
 /// Keeps what it is told, in order
 #[derive(Clone, Default)]
-struct Tree(Arc<Mutex<Vec<(Id, Seen)>>>);
+pub(crate) struct Tree(Arc<Mutex<Vec<(Id, Seen)>>>);
 
 #[derive(Clone, Default)]
-struct Seen {
-    name: &'static str,
-    parent: Option<&'static str>,
+pub(crate) struct Seen {
+    pub(crate) name: &'static str,
+    pub(crate) parent: Option<&'static str>,
     depth: usize,
-    fields: BTreeMap<&'static str, String>,
+    pub(crate) fields: BTreeMap<&'static str, String>,
     events: Vec<String>,
-    is_closed: bool,
+    pub(crate) is_closed: bool,
 }
 
 impl Tree {
-    fn spans(&self) -> Vec<Seen> {
+    pub(crate) fn spans(&self) -> Vec<Seen> {
         self.0.lock().unwrap().iter().map(|(_, seen)| seen.clone()).collect()
     }
 
-    fn print(&self) -> String {
+    pub(crate) fn print(&self) -> String {
         let mut out = String::new();
         for Seen { name, depth, fields, events, .. } in self.spans() {
             let indent = "  ".repeat(depth);

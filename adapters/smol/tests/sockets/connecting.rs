@@ -1,13 +1,14 @@
 //! Names, addresses and proxies on the way to a connection.
 
-use std::net::{Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use steadfast::machine::{FailureKind, Stage};
-use steadfast::outcome::{ErrorKind, Outcome};
+use steadfast::outcome::{Billing, ErrorKind, Outcome, Phase};
 use steadfast_smol::{Client, Proxies, Proxy, Resolving};
 
-use crate::peer::{DONE, HEAD, Peer, STOP, Server, once, run, stream_from, text};
+use crate::peer::{BlackHole, DONE, HEAD, Peer, STOP, Server, once, run, stream_from, text};
 
 /// A call by `client` to `url`, which `server` answers after `before`; the request that it saw
 fn call(client: &Client, url: &str, server: Server, before: fn(&mut Peer)) -> (Outcome, String) {
@@ -67,6 +68,39 @@ fn an_address_that_refuses_gives_way_to_the_next() {
     let error = run(client.send(stream_from("http://api.test", once()))).result.expect_err("nobody");
     let ErrorKind::Transport(failure) = &error.kind else { panic!("{error}") };
     assert_eq!((failure.stage, failure.kind), (Stage::Connect, FailureKind::Refused));
+}
+
+/// A client to which every host has these addresses
+fn knowing(known: Vec<SocketAddr>) -> Client {
+    Client::new().with_resolver(move |_: &str, _: u16| -> Resolving {
+        let known = known.clone();
+        Box::pin(async move { Ok(known) })
+    })
+}
+
+#[test]
+fn l04_a_black_hole_at_ipv6_does_not_keep_a_call_from_ipv4() {
+    let hole = BlackHole::start_on(Ipv6Addr::LOCALHOST.into());
+    let server = Server::start();
+    let client = knowing(vec![hole.address(), server.address()]);
+    let began = Instant::now();
+    let (outcome, _) = call(&client, "http://api.test", server, |_| {});
+    assert_eq!(said(&outcome), "Hi");
+    let took = began.elapsed();
+    assert!((Duration::from_millis(250)..Duration::from_secs(1)).contains(&took), "{took:?}");
+}
+
+#[test]
+fn l04_two_black_holes_end_at_the_connect_timeout() {
+    let holes =
+        [BlackHole::start_on(Ipv6Addr::LOCALHOST.into()), BlackHole::start_on(Ipv4Addr::LOCALHOST.into())];
+    let client = knowing(holes.iter().map(BlackHole::address).collect());
+    let outcome = run(client.send(stream_from("http://api.test", once().connect_timeout(0.6))));
+    let error = outcome.result.expect_err("no connection");
+    let ErrorKind::Timeout(timeout) = error.kind else { panic!("{error}") };
+    assert_eq!((timeout.phase, timeout.limit), (Phase::Connect, Duration::from_millis(600)));
+    assert_eq!(error.billing, Billing::NotSent);
+    assert!((timeout.limit..Duration::from_secs(2)).contains(&timeout.elapsed), "{timeout:?}");
 }
 
 /// Nobody is to be looked up: the proxy does that

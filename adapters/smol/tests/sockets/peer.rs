@@ -2,7 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::pin::Pin;
 use std::sync::mpsc;
 use std::task::Poll;
@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde_json::json;
 use smol::Timer;
 use smol::stream::Stream;
+use socket2::{Domain, Type};
 use steadfast_smol::{CallStream, Dialect, Overrides, Piece, Request};
 
 /// No wait of these tests is meant to take so long
@@ -54,6 +55,35 @@ impl Server {
         socket.set_read_timeout(Some(CAP)).expect("a timeout");
         socket.set_nodelay(true).expect("no delay");
         Peer(socket)
+    }
+}
+
+/// A bound address that swallows what is sent to it, for as long as it lives: its backlog is full
+pub(crate) struct BlackHole {
+    socket: socket2::Socket,
+    _waiting: Vec<socket2::Socket>,
+}
+
+impl BlackHole {
+    pub(crate) fn start_on(address: IpAddr) -> Self {
+        let address = SocketAddr::new(address, 0);
+        let new = || socket2::Socket::new(Domain::for_address(address), Type::STREAM, None);
+        let socket = new().expect("a socket");
+        socket.bind(&address.into()).expect("a free port");
+        socket.listen(0).expect("a listener");
+        let mut hole = Self { socket, _waiting: Vec::new() };
+        let waiting = || {
+            let socket = new()?;
+            let connected = socket.connect_timeout(&hole.address().into(), Duration::from_millis(100));
+            connected.map(|()| socket)
+        };
+        hole._waiting = std::iter::from_fn(|| waiting().ok()).take(16).collect();
+        assert!(hole._waiting.len() < 16, "it is still open");
+        hole
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.socket.local_addr().expect("a bound address").as_socket().expect("an IP address")
     }
 }
 

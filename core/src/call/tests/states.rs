@@ -1,14 +1,17 @@
 //! Every transition of the table in `states.md`, and no other.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::json;
 
 use super::play::Play;
 use super::wire::{Answer, LAST_CHUNK, STREAM_HEAD, chunk, event, response};
-use crate::call::State;
-use crate::config::Overrides;
+use crate::call::{AttemptId, Call, Env, Request, State};
+use crate::config::{Overrides, RequestConfig};
 use crate::dialect::Dialect;
-use crate::machine::{Ended, FailureKind, Stage};
-use serde_json::json;
+use crate::machine::{Drain, Ended, Event, FailureKind, Machine, Stage, Step};
+use crate::time::Instant;
 
 const CHAT: Dialect = Dialect::OpenAiChat;
 
@@ -82,6 +85,32 @@ fn play(edges: &mut BTreeSet<(State, State)>, stream: bool, prepare: Script, scr
         script(&mut play);
         edges.extend(play.record.edges.iter().copied());
     }
+}
+
+/// One read brings a whole answer, and each state that the call passes can be seen
+#[test]
+fn a_drain_shows_the_machine_between_its_steps() {
+    let request = Request::post("http://a.invalid/").body("{}").dialect(CHAT).stream().build().unwrap();
+    let env = Env { seed: 1, unix_at_origin: Duration::ZERO };
+    let mut call = Call::new(request, RequestConfig::default(), env, Instant::ORIGIN);
+    let states = |mut drain: Drain<'_, Call>| {
+        let mut states = vec![drain.machine().state()];
+        while !matches!(drain.next(), Step::Wait(_) | Step::Done(_)) {
+            states.push(drain.machine().state());
+        }
+        states
+    };
+    let started = states(call.handle(Instant::ORIGIN, Event::Start).unwrap());
+    assert_eq!(started, [State::Connecting; 2]);
+    let id = AttemptId::NONE.next();
+    let connected = states(call.handle(Instant::ORIGIN, Event::Connected(id)).unwrap());
+    assert_eq!(connected, [State::Waiting]);
+    let outgoing = call.outgoing(id).concat().len();
+    assert_eq!(states(call.handle(Instant::ORIGIN, Event::Sent(id, outgoing)).unwrap()), [State::Waiting]);
+    let answer = STREAM_HEAD.to_owned() + &chunk(CHAT.text("Hi") + &CHAT.terminal() + "data: [DONE]\n\n");
+    let event = Event::Received(id, answer.as_bytes());
+    let passed = states(call.handle(Instant::ORIGIN, event).unwrap());
+    assert_eq!(passed, [State::Waiting, State::Streaming, State::Finished, State::Over]);
 }
 
 #[test]

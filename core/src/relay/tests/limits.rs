@@ -127,3 +127,45 @@ fn a_relay_about_to_stop_finishes_what_runs_and_keeps_no_connection() {
     idle.tell(crate::machine::Event::Fact(crate::relay::Fact::Draining));
     assert!(idle.done.is_some());
 }
+
+#[test]
+fn told_to_stop_between_two_requests_it_takes_no_second() {
+    use crate::machine::{Event, Machine, Step};
+    use crate::relay::{Fact, Item, Link};
+    for fact in [true, false] {
+        let mut rig = Rig::new();
+        rig.app_sends(post("openai", "{}"));
+        rig.connected();
+        let id = rig.exchange.last_id;
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na";
+        let mut drain = rig.exchange.handle(rig.now, Event::Received(Link::Up(id), answer)).unwrap();
+        loop {
+            match drain.next() {
+                Step::Deliver(Item::Pass { before, bytes, .. }) => {
+                    let took = before.len() + bytes.len();
+                    drain.took(took);
+                }
+                Step::Deliver(Item::Over(_)) => break,
+                Step::Do(_) | Step::Deliver(Item::Tap(_)) => {}
+                Step::Wait(_) | Step::Done(_) => panic!("it is told that it is over"),
+            }
+        }
+        drop(drain);
+        rig.tell(if fact { Event::Fact(Fact::Draining) } else { Event::Cancel });
+        assert_eq!(rig.done, Some(Closing::Orderly), "{fact}");
+        assert!(rig.over.is_empty(), "it was told before");
+    }
+}
+
+#[test]
+fn what_the_relay_serves_too_late_is_dropped() {
+    let mut rig = Rig::new();
+    rig.app_sends("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!((rig.state(), rig.commands.as_slice()), (State::Serving, &["serve".to_owned()][..]));
+    assert_eq!(rig.wait(), Timer::Total);
+    let served =
+        crate::relay::Served { status: http::StatusCode::OK, fields: Vec::new(), body: b"ok".to_vec() };
+    rig.tell(crate::machine::Event::Fact(crate::relay::Fact::Served(Box::new(served))));
+    assert!(!rig.text().ends_with("ok"), "{}", rig.text());
+    assert_eq!(rig.over.len(), 1);
+}

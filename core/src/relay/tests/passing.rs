@@ -258,5 +258,9 @@ fn a_key_of_the_route_takes_the_place_of_the_apps() {
     rig.app_sends(post("openai", "{}"));
     rig.connected();
     assert!(!rig.up_text(1).contains("sk-1"), "{}", rig.up_text(1));
-    assert!(rig.up_text(1).to_lowercase().contains("authorization: bearer sk-ours\r\n"), "{}", rig.up_text(1));
+    assert!(
+        rig.up_text(1).to_lowercase().contains("authorization: bearer sk-ours\r\n"),
+        "{}",
+        rig.up_text(1)
+    );
 }

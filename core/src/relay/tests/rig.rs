@@ -104,8 +104,12 @@ impl Rig {
                     }
                     drain.took(took);
                 }
-                Step::Deliver(Item::Tap(Tap::RequestBody(bytes))) => self.tapped_request.extend_from_slice(bytes),
-                Step::Deliver(Item::Tap(Tap::AnswerBody(bytes))) => self.tapped_answer.extend_from_slice(bytes),
+                Step::Deliver(Item::Tap(Tap::RequestBody(bytes))) => {
+                    self.tapped_request.extend_from_slice(bytes)
+                }
+                Step::Deliver(Item::Tap(Tap::AnswerBody(bytes))) => {
+                    self.tapped_answer.extend_from_slice(bytes)
+                }
                 Step::Deliver(Item::Tap(Tap::Request(_) | Tap::Answer(..))) => {}
                 Step::Deliver(Item::Over(exchanged)) => self.over.push(*exchanged),
                 Step::Done(closing) => {

@@ -1,6 +1,6 @@
 //! What comes over the connection in use.
 
-use steadfast::call::{AttemptId, Call, Fact};
+use steadfast::call::{AttemptId, Fact};
 use steadfast::machine::{Ended, Event, FailureKind, Machine, ProxyRefusal, Stage};
 
 use super::coverage::Fault;
@@ -8,10 +8,11 @@ use super::driver::{Driver, Stop};
 use super::invariants::Violation;
 use super::met::{head_met, met};
 use super::plan::End;
+use super::same_steps::Twins;
 use super::server::{Arrival, Link, reset};
 use super::truth::Place;
 use super::watch::Told;
-use super::wire::{Wire, parsed_head};
+use super::wire::parsed_head;
 use super::world::World;
 
 impl World {
@@ -19,7 +20,7 @@ impl World {
     pub(super) fn arrive(
         &mut self,
         driver: &mut Driver<'_>,
-        call: &mut Call,
+        twins: &mut Twins,
         arrival: Arrival,
     ) -> Result<Stop, Violation> {
         let now = driver.now;
@@ -59,9 +60,9 @@ impl World {
                     truth.polluted = true;
                     truth.received += Link::surplus().len() as u64;
                 }
-                return self.tell(driver, call, Told::Link, Event::Received(id, Link::surplus()));
+                return self.tell(driver, twins, Told::Link, Event::Received(id, Link::surplus()));
             }
-            Arrival::Bytes(count) => return self.bytes_came(driver, call, id, count),
+            Arrival::Bytes(count) => return self.bytes_came(driver, twins, id, count),
             Arrival::Head => {
                 coverage.fault(Fault::Facts);
                 truth.head_came(now);
@@ -69,11 +70,11 @@ impl World {
                 let exchange = &driver.plan.exchanges[link.exchange];
                 head_met(coverage, driver.plan, link.exchange, truth.forwarded);
                 let head = parsed_head(exchange, driver.asked(), wire.is_coded());
-                return self.tell(driver, call, Told::Link, Event::Fact(Fact::Head(id, head)));
+                return self.tell(driver, twins, Told::Link, Event::Fact(Fact::Head(id, head)));
             }
             Arrival::BodyEnd => {
                 truth.message_ended(now, &wire.marks);
-                return self.tell(driver, call, Told::Link, Event::Fact(Fact::End(id)));
+                return self.tell(driver, twins, Told::Link, Event::Fact(Fact::End(id)));
             }
             Arrival::Eof(ended) => {
                 coverage.fault(match (wire.end.1, ended) {
@@ -83,14 +84,14 @@ impl World {
                 });
                 truth.eof(now, ended, &wire.marks, wire.is_whole, wire.body_start);
                 let twice = wire.end.1 == End::FinTwice;
-                let stop = self.tell(driver, call, Told::Link, Event::Eof(id, ended))?;
+                let stop = self.tell(driver, twins, Told::Link, Event::Eof(id, ended))?;
                 if !twice || !matches!(stop, Stop::Wait(_)) {
                     return Ok(stop);
                 }
                 if self.watch.live != Some(id) {
                     self.watch.stale += 1;
                 }
-                return self.tell(driver, call, Told::Nothing, Event::Eof(id, ended));
+                return self.tell(driver, twins, Told::Nothing, Event::Eof(id, ended));
             }
             Arrival::Reset => {
                 coverage.fault(Fault::Reset);
@@ -101,7 +102,7 @@ impl World {
                 if (bytes as u64) < truth.whole {
                     coverage.fault(Fault::ShortWrites);
                 }
-                self.watch.takes(id, call.outgoing(id), bytes)?;
+                self.watch.takes(id, twins.first.outgoing(id), bytes)?;
                 Event::Sent(id, bytes)
             }
             Arrival::WriteBroke => {
@@ -110,55 +111,41 @@ impl World {
                 Event::Failed(id, reset(Stage::Write))
             }
         };
-        self.tell(driver, call, Told::Link, event)
+        self.tell(driver, twins, Told::Link, event)
     }
 
     /// Bytes of the wire: of HTTP, or of a body that the transport has parsed
     fn bytes_came(
         &mut self,
         driver: &mut Driver<'_>,
-        call: &mut Call,
+        twins: &mut Twins,
         id: AttemptId,
         count: u32,
     ) -> Result<Stop, Violation> {
-        // Out of the way of the borrow, and back again.
-        let wire = std::mem::take(&mut self.server.wire);
-        let stop = self.bytes_of(driver, call, id, count, &wire);
-        self.server.wire = wire;
-        let stop = stop?;
-        self.act(driver)?;
-        Ok(stop)
-    }
-
-    fn bytes_of(
-        &mut self,
-        driver: &mut Driver<'_>,
-        call: &mut Call,
-        id: AttemptId,
-        count: u32,
-        wire: &Wire,
-    ) -> Result<Stop, Violation> {
-        let Self { watch, coverage, server, .. } = self;
+        let (mut checks, server) = self.apart();
         let Some(link) = &server.link else { return Ok(Stop::Held) };
-        let truth = &mut watch.truth;
+        let wire = &server.wire;
+        let truth = &mut checks.watch.truth;
         let from = truth.fed as usize;
         let bytes = &wire.bytes[from..from + count as usize];
         if truth.reused && truth.sent == 0 {
             truth.unasked = true;
-            coverage.fault(Fault::UnaskedBytes);
+            checks.coverage.fault(Fault::UnaskedBytes);
         } else {
             if !truth.is_request_whole() && from == 0 {
-                coverage.fault(Fault::EarlyAnswer);
+                checks.coverage.fault(Fault::EarlyAnswer);
             }
             if count == 1 && driver.client.read_bytes > 0 {
-                coverage.fault(Fault::SplitReads);
+                checks.coverage.fault(Fault::SplitReads);
             }
             let forwarded = truth.forwarded;
             truth.came(driver.now, count, &wire.marks, |mark| {
-                met(coverage, driver.plan, link.exchange, forwarded, mark);
+                met(checks.coverage, driver.plan, link.exchange, forwarded, mark);
             });
         }
         let event = if link.facts { Event::Fact(Fact::Body(id, bytes)) } else { Event::Received(id, bytes) };
-        self.feed(driver, call, Told::Link, event, wire)
+        let stop = checks.feed(driver, twins, Told::Link, &event, server)?;
+        self.act(driver)?;
+        Ok(stop)
     }
 }

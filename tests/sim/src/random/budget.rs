@@ -1,12 +1,13 @@
 //! The retry budget that the calls of a run share, and what goes out of each request (rule RTY-9).
 
-use steadfast::call::{AttemptId, Call, Fact};
+use steadfast::call::{AttemptId, Fact};
 use steadfast::machine::Event;
 use steadfast::time::Instant;
 
 use super::coverage::Fault;
 use super::driver::{Driver, Stop};
 use super::invariants::{Invariant, Violation};
+use super::same_steps::Twins;
 use super::watch::{Told, Watch};
 use super::world::World;
 
@@ -22,12 +23,12 @@ impl World {
     pub(super) fn refuse_retry(
         &mut self,
         driver: &mut Driver<'_>,
-        call: &mut Call,
+        twins: &mut Twins,
         id: AttemptId,
     ) -> Result<Stop, Violation> {
         self.coverage.fault(Fault::RetryRefused);
         self.watch.refused = true;
-        self.tell(driver, call, Told::RetryRefused, Event::Fact(Fact::RetryRefused(id)))
+        self.tell(driver, twins, Told::RetryRefused, Event::Fact(Fact::RetryRefused(id)))
     }
 }
 

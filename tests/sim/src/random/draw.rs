@@ -14,6 +14,7 @@ use super::plan::{
     CallPlan, Cancel, Client, Connect, ContentType, Cut, End, Exchange, Framing, Head, MadeFields, Piece,
     Plan, Problem, RetryAfter, Streamed,
 };
+use super::rare;
 
 /// The most calls of one drawn plan
 pub const MAX_CALLS: u32 = 3;
@@ -56,11 +57,14 @@ impl Plan {
 
     /// As [`Plan::draw`], in the memory of a plan that is over
     pub(crate) fn redraw(&mut self, choices: &mut Choices<'_>) {
-        self.config = config(choices);
         self.seed = u64::from(choices.below(u32::MAX));
         self.unix_seconds = 1_700_000_000 + u64::from(choices.below(100_000_000));
-        let times = Times::new(&self.config);
         self.calls.clear();
+        if choices.one_in(rare::ONE_IN) {
+            return self.redraw_rare(choices);
+        }
+        self.config = config(choices);
+        let times = Times::new(&self.config);
         let calls = 1 + choices.weighted(&[4, 2, 1]) as u32;
         for _ in 0..calls.min(MAX_CALLS) {
             self.calls.push(call(choices, &times));

@@ -5,7 +5,6 @@ use steadfast::machine::Wait;
 use steadfast::time::Instant;
 
 use super::plan::{Cancel, Client, MadeFields, Plan, Streamed};
-use super::same_steps::Witness;
 use super::wire::Asked;
 
 /// Where the steps of a call came to a stop
@@ -31,6 +30,8 @@ pub(crate) struct Driver<'p> {
     pub(crate) items: u32,
     /// Places at which a drain could be dropped, so far
     pub(crate) points: u32,
+    /// At which of them the twin's is dropped and taken up again: bit by bit, and round again
+    pub(crate) twin_drops: u32,
     pub(crate) away_until: Option<Instant>,
     pub(crate) cancelled: bool,
     pub(crate) failed: bool,
@@ -41,8 +42,6 @@ pub(crate) struct Driver<'p> {
     pub(crate) stop: Stop,
     /// The timer for whose sake the connection was looked at once more
     pub(crate) looked: Option<Timer>,
-    /// What is to be told again, where the run is one of those that are
-    pub(crate) witness: Option<Witness>,
 }
 
 impl Driver<'_> {
@@ -66,6 +65,11 @@ impl Driver<'_> {
     pub(crate) fn drops(&mut self) -> bool {
         self.points = (self.points + 1) % u32::BITS;
         self.client.drops & (1 << self.points) != 0
+    }
+
+    /// Whether the twin's is, there
+    pub(crate) fn drops_twin(&self) -> bool {
+        self.twin_drops & (1 << self.points) != 0
     }
 
     /// The consumer takes an item, and may be away after it

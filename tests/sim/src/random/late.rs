@@ -1,11 +1,12 @@
 //! What is told too late: of a connection that is closed, and of a call that is over.
 
-use steadfast::call::{AttemptId, Call};
+use steadfast::call::AttemptId;
 use steadfast::machine::{Ended, Event, Stage};
 
 use super::coverage::Fault;
 use super::driver::{Driver, Stop};
 use super::invariants::{Invariant, Violation};
+use super::same_steps::Twins;
 use super::server::reset;
 use super::watch::Told;
 use super::world::World;
@@ -15,7 +16,7 @@ impl World {
     pub(super) fn tell_stale(
         &mut self,
         driver: &mut Driver<'_>,
-        call: &mut Call,
+        twins: &mut Twins,
         id: AttemptId,
     ) -> Result<Stop, Violation> {
         self.coverage.fault(Fault::StaleEvent);
@@ -26,14 +27,14 @@ impl World {
             2 => Event::Failed(id, reset(Stage::Read)),
             _ => Event::Sent(id, 1),
         };
-        self.tell(driver, call, Told::Nothing, event)
+        self.tell(driver, twins, Told::Nothing, event)
     }
 
     /// Whatever is still told, nothing comes of it
     pub(super) fn after_the_end(
         &mut self,
         driver: &mut Driver<'_>,
-        call: &mut Call,
+        twins: &mut Twins,
     ) -> Result<(), Violation> {
         let id = driver.closed.take();
         let event = match (driver.events % 4, id) {
@@ -43,8 +44,8 @@ impl World {
             (3, _) => Event::Taken,
             _ => Event::Cancel,
         };
-        let stop = self.tell(driver, call, Told::Nothing, event)?;
-        let stop = if matches!(stop, Stop::Held) { self.resume(driver, call)? } else { stop };
+        let stop = self.tell(driver, twins, Told::Nothing, event)?;
+        let stop = if matches!(stop, Stop::Held) { self.resume(driver, twins)? } else { stop };
         self.watch.ensure(!matches!(stop, Stop::Done), Invariant::DoneOnce, || "done again".to_owned())
     }
 }

@@ -14,38 +14,49 @@ const EVENT_COPIES: usize = 3;
 const EVENT_ROOM: usize = 2_048;
 
 impl Watch {
-    /// What the call holds after an event is within the caps, part by part, and no less than is known
-    pub(crate) fn holds(&self, held: &Held, coverage: &mut Coverage) -> Result<(), Violation> {
-        let config = &self.config;
-        let [head, event, body] =
-            [config.max_head_bytes(), config.max_event_bytes(), config.max_body_bytes()];
-        let events = event.saturating_mul(EVENT_COPIES).saturating_add(EVENT_ROOM);
-        for (part, most) in [
-            (held.unread, self.largest_read),
-            (held.head, head),
-            (held.event, events),
-            (held.body, body),
-            (held.turn, body),
-            (held.failure, event.max(body)),
-        ] {
-            self.ensure(part <= most, Invariant::Memory, || {
-                format!("{held:?}, and of one part {most} at most")
-            })?;
-        }
+    /// What the call holds after a step is within the caps, part by part, and no less than is known
+    pub(crate) fn holds(&mut self, held: &Held, coverage: &mut Coverage) -> Result<(), Violation> {
         self.ensure(self.done || held.turn >= self.said, Invariant::Memory, || {
             format!("{held:?}, and {} bytes were delivered", self.said)
         })?;
-        for (part, cap, fault) in [
-            (held.head, head, Fault::HeadNearCap),
-            (held.event, event, Fault::EventNearCap),
-            (held.body, body, Fault::BodyNearCap),
-            (held.turn, body, Fault::TurnNearCap),
+        // No cap shrinks, so what was within them still is.
+        if *held == self.held {
+            return Ok(());
+        }
+        self.held = *held;
+        let caps = self.caps();
+        let is_within = held.unread <= caps.unread
+            && held.head <= caps.head
+            && held.event <= caps.event
+            && held.body <= caps.body
+            && held.turn <= caps.turn
+            && held.failure <= caps.failure;
+        self.ensure(is_within, Invariant::Memory, || format!("{held:?}, and at most {caps:?}"))?;
+        let near = |part: usize, cap: usize| part >= cap - cap / 4;
+        for (is_near, fault) in [
+            (near(held.head, caps.head), Fault::HeadNearCap),
+            (near(held.event, self.config.max_event_bytes()), Fault::EventNearCap),
+            (near(held.body, caps.body), Fault::BodyNearCap),
+            (near(held.turn, caps.turn), Fault::TurnNearCap),
         ] {
-            if part >= cap - cap / 4 {
+            if is_near {
                 coverage.fault(fault);
             }
         }
         Ok(())
+    }
+
+    /// The most that a call may hold, part by part
+    fn caps(&self) -> Held {
+        let (event, body) = (self.config.max_event_bytes(), self.config.max_body_bytes());
+        Held {
+            unread: self.largest_read,
+            head: self.config.max_head_bytes(),
+            event: event.saturating_mul(EVENT_COPIES).saturating_add(EVENT_ROOM),
+            body,
+            turn: body,
+            failure: event.max(body),
+        }
     }
 
     /// What an outcome holds is within the caps

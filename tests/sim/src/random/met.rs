@@ -20,13 +20,7 @@ pub(crate) fn met(coverage: &mut Coverage, plan: &Plan, exchange: usize, forward
         Mark::Noise(Piece::Ping) => Fault::Ping,
         Mark::Noise(Piece::Unknown) => Fault::UnknownEvent,
         Mark::Noise(Piece::Null) => Fault::Null,
-        Mark::Noise(_)
-        | Mark::Text
-        | Mark::Delta
-        | Mark::Marker(_)
-        | Mark::Sentinel
-        | Mark::MayBreak
-        | Mark::BodyEnd => {
+        Mark::Noise(_) | Mark::Delta | Mark::Marker(_) | Mark::Sentinel | Mark::MayBreak | Mark::BodyEnd => {
             return;
         }
     });

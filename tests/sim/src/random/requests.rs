@@ -41,9 +41,27 @@ struct Known {
     outgoing: Arc<[u8]>,
 }
 
-/// Requests that were made before: a call of each kind needs one, and there are few kinds
-#[derive(Default)]
-pub(crate) struct Requests(Vec<Known>);
+/// Requests that were made before: a call of each kind needs one
+///
+/// In places of few kinds each, so that finding one takes no longer than the call's own steps.
+pub(crate) struct Requests([Vec<Known>; PLACES]);
+
+/// As many as [`Kind::place`] tells apart
+const PLACES: usize = 3 * 3 * 2 * 2 * 2;
+
+impl Default for Requests {
+    fn default() -> Self {
+        Self([const { Vec::new() }; PLACES])
+    }
+}
+
+impl Kind {
+    fn place(&self) -> usize {
+        let flags = [self.streamed.is_some(), self.makes_fields, self.forwarded];
+        let place = 3 * self.shape as usize + self.retries as usize;
+        flags.into_iter().fold(place, |place, flag| 2 * place + usize::from(flag))
+    }
+}
 
 impl Requests {
     /// The request of a call, and what goes out of it: its head and body, but for header fields that are
@@ -58,7 +76,8 @@ impl Requests {
             makes_fields: plan.made.is_some(),
             forwarded: plan.forwarded,
         };
-        if let Some(known) = self.0.iter().find(|known| known.kind == kind) {
+        let known = &mut self.0[kind.place()];
+        if let Some(known) = known.iter().find(|known| known.kind == kind) {
             return (known.request.clone(), Arc::clone(&known.outgoing));
         }
         let builder = Request::post(URL).body(body(plan)).retries(plan.retries);
@@ -84,7 +103,7 @@ impl Requests {
             outgoing = forwarded(&outgoing);
         }
         let outgoing: Arc<[u8]> = outgoing.into();
-        self.0.push(Known { kind, request: request.clone(), outgoing: Arc::clone(&outgoing) });
+        known.push(Known { kind, request: request.clone(), outgoing: Arc::clone(&outgoing) });
         (request, outgoing)
     }
 }

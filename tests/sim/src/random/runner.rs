@@ -15,10 +15,6 @@ use super::plan::Plan;
 use super::shrink::shrink;
 use super::world::World;
 
-/// Of so many seeds, one has its calls told a second time what they were told (INV-9): that costs as much
-/// as the run itself, and more
-pub const REPLAYED: u64 = 16;
-
 /// Plays plans and counts what they come to
 ///
 /// It uses its memory again from run to run, so make one for each thread and keep it.
@@ -35,8 +31,6 @@ pub struct Totals {
     pub runs: u64,
     /// Calls in them
     pub calls: u64,
-    /// Calls of which a second one was told the same, and took the same steps (INV-9)
-    pub replayed: u64,
     /// Steps that the machines took
     pub steps: u64,
     /// Time that passed in the world
@@ -48,7 +42,6 @@ impl Totals {
     pub fn add(&mut self, other: &Self) {
         self.runs += other.runs;
         self.calls += other.calls;
-        self.replayed += other.replayed;
         self.steps += other.steps;
         self.time += other.time;
     }
@@ -104,31 +97,23 @@ impl Simulator {
 
     /// Plays the plan that `seed` gives
     ///
-    /// Where the seed is a multiple of [`REPLAYED`], each call is told a second time what it was told.
-    ///
     /// # Errors
     ///
     /// The first invariant that did not hold. [`Simulator::explain`] has the schedule.
     pub fn run(&mut self, seed: u64) -> Result<(), Violation> {
         let mut plan = std::mem::replace(&mut self.plan, Plan::empty());
         plan.redraw(&mut Choices::from_seed(seed));
-        self.world.replays = seed.is_multiple_of(REPLAYED);
-        let played = self.play_it(&plan);
+        let played = self.play(&plan);
         self.plan = plan;
         played
     }
 
-    /// Plays a plan, and tells each of its calls a second time what it was told
+    /// Plays a plan
     ///
     /// # Errors
     ///
     /// The first invariant that did not hold.
     pub fn play(&mut self, plan: &Plan) -> Result<(), Violation> {
-        self.world.replays = true;
-        self.play_it(plan)
-    }
-
-    fn play_it(&mut self, plan: &Plan) -> Result<(), Violation> {
         let world = &mut self.world;
         let played = catch_unwind(AssertUnwindSafe(|| world.play(plan)));
         let played = played.unwrap_or_else(|panic| {
@@ -140,7 +125,6 @@ impl Simulator {
         });
         self.totals.runs += 1;
         self.totals.calls = self.world.calls;
-        self.totals.replayed = self.world.replayed;
         self.totals.steps = self.world.steps;
         self.totals.time += played.as_ref().copied().unwrap_or_default();
         played.map(|_| ())
@@ -149,7 +133,7 @@ impl Simulator {
     /// After a panic nothing of the world can be relied on but its counts
     fn renew(&mut self) {
         let old = std::mem::replace(&mut self.world, World::new());
-        (self.world.calls, self.world.replayed, self.world.steps) = (old.calls, old.replayed, old.steps);
+        (self.world.calls, self.world.steps) = (old.calls, old.steps);
         self.world.coverage = old.coverage;
         (self.world.log, self.world.outcomes) = (old.log, old.outcomes);
     }

@@ -46,6 +46,7 @@ impl Watch {
         })?;
         self.timeline(outcome)?;
         self.own_words(outcome)?;
+        self.whole_turn(outcome, wire)?;
         match &outcome.result {
             Ok(completion) => self.completed(completion, wire),
             Err(error) => self.errored(error, wire, paused),
@@ -76,6 +77,23 @@ impl Watch {
         Ok(())
     }
 
+    /// The turn is what the server said, as far as the call was told (INV-5)
+    fn whole_turn(&mut self, outcome: &Outcome, wire: &Wire) -> Result<(), Violation> {
+        let said = match (self.shape, self.dialect, &outcome.result) {
+            (Shape::Stream, Some(_), _) => self.truth.said,
+            (Shape::Unary, Some(_), Ok(_)) => wire.speech.sayings.len(),
+            _ => return Ok(()),
+        };
+        // How far it read is not known where it may have ended before that.
+        if self.is_blurred || self.truth.may_break || self.truth.polluted || self.attempts == 0 {
+            return Ok(());
+        }
+        self.answer.hear(&wire.speech, said);
+        let turn = outcome.turn();
+        let is_so = self.answer.is_said_in(turn) && self.answer.is_said_about(turn);
+        self.ensure(is_so, Invariant::Terminal, || format!("{turn:?} came of {:?}", self.answer))
+    }
+
     fn completed(&self, completion: &Completion, wire: &Wire) -> Result<(), Violation> {
         let is_early = matches!(completion.ending, Ending::Incomplete(_));
         self.ensure(is_early == self.truth.stopped_early, Invariant::Terminal, || {
@@ -96,7 +114,8 @@ impl Watch {
             (Shape::Unary, Some(_)) => {
                 let text = completion.turn.text();
                 let invariant = if text.starts_with('<') { Invariant::Stranger } else { Invariant::Terminal };
-                self.ensure(text == wire.text, invariant, || format!("{text:?} came of {:?}", wire.text))
+                let said = wire.speech.text();
+                self.ensure(text == said, invariant, || format!("{text:?} came of {said:?}"))
             }
             (Shape::Unary, None) => {
                 let sent = wire.said();

@@ -5,6 +5,7 @@ use steadfast::dialect::Dialect;
 use steadfast::outcome::ToolCall;
 
 use super::plan::{Piece, Problem};
+use super::spoken::What;
 use super::wire::{Body, Mark};
 
 /// What has been said in one answer
@@ -22,6 +23,18 @@ pub(crate) struct Said {
     longs: u8,
     /// A completion marker came
     marked: bool,
+    /// Reports of usage so far
+    counts: u8,
+}
+
+/// What every prompt of a run comes to
+const INPUT_TOKENS: u8 = 5;
+
+/// Says how many tokens the answer has so far, each time another number
+fn count(body: &mut Body, said: &mut Said, input: Option<u8>) {
+    said.counts = said.counts.saturating_add(1);
+    body.number(said.counts);
+    body.mean(0, What::Usage(input, Some(said.counts)), "");
 }
 
 /// Adds `piece` to `body`, as far as the dialect has a word for it
@@ -35,18 +48,19 @@ pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Pie
             body.push(before);
             body.token();
             body.push(after);
-            body.end(dialect, Mark::Text);
+            body.end(dialect, Mark::Delta);
         }
         Piece::Thought => {
-            let (before, after) = match dialect {
+            let (before, between, after) = match dialect {
                 Dialect::OpenAiChat => {
-                    (r#"{"choices":[{"index":0,"delta":{"reasoning":"Hm","content":""#, r#""}}]}"#)
+                    (r#"{"choices":[{"index":0,"delta":{"reasoning":""#, r#"","content":""#, r#""}}]}"#)
                 }
                 Dialect::Gemini => (
-                    r#"{"candidates":[{"content":{"parts":[{"text":"Hm","thought":true},{"text":""#,
+                    r#"{"candidates":[{"content":{"parts":[{"text":""#,
+                    r#"","thought":true},{"text":""#,
                     r#""}]}}]}"#,
                 ),
-                Dialect::Ollama => (r#"{"message":{"thinking":"Hm","content":""#, r#""},"done":false}"#),
+                Dialect::Ollama => (r#"{"message":{"thinking":""#, r#"","content":""#, r#""},"done":false}"#),
                 Dialect::OpenAiCompletions
                 | Dialect::OpenAiResponses
                 | Dialect::Anthropic
@@ -56,15 +70,17 @@ pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Pie
             };
             body.begin(dialect);
             body.push(before);
+            body.say_new(0, What::Reasoning, "Hm", "");
+            body.push(between);
             body.token();
             body.push(after);
-            body.weight += "Hm".len();
-            body.end(dialect, Mark::Text);
+            body.end(dialect, Mark::Delta);
         }
         Piece::Long => {
             said.longs += 1;
+            let is_refusal = dialect == Dialect::OpenAiChat && said.longs.is_multiple_of(2);
             let (before, after) = match dialect {
-                Dialect::OpenAiChat if said.longs.is_multiple_of(2) => {
+                Dialect::OpenAiChat if is_refusal => {
                     (r#"{"choices":[{"index":0,"delta":{"refusal":""#, r#""}}]}"#)
                 }
                 Dialect::OpenAiChat => (r#"{"choices":[{"index":0,"delta":{"reasoning":""#, r#""}}]}"#),
@@ -84,8 +100,7 @@ pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Pie
             let length = if most <= MAX_FLOOD { most * 3 / 10 } else { 200 };
             body.begin(dialect);
             body.push(before);
-            body.fill(length);
-            body.weight += length;
+            body.say_long(0, if is_refusal { What::Refusal } else { What::Reasoning }, length);
             body.push(after);
             body.end(dialect, Mark::Delta);
         }
@@ -105,7 +120,7 @@ pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Pie
             };
             body.begin(dialect);
             body.push(before);
-            body.other_token();
+            body.say_new(1, What::Text, "<other ", ">");
             body.push(after);
             body.end(dialect, if said.two_choices { Mark::Delta } else { Mark::OpensChoice });
             said.two_choices = true;
@@ -133,11 +148,13 @@ pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Pie
         }
         Piece::Null => body.event(dialect, "null", Mark::Noise(piece)),
         Piece::Usage => {
-            let usage = match dialect {
+            let (before, after) = match dialect {
                 Dialect::OpenAiChat | Dialect::OpenAiCompletions => {
-                    r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2}}"#
+                    (r#"{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":"#, "}}")
                 }
-                Dialect::Gemini => r#"{"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":2}}"#,
+                Dialect::Gemini => {
+                    (r#"{"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":"#, "}}")
+                }
                 Dialect::OpenAiResponses
                 | Dialect::Anthropic
                 | Dialect::GeminiInteractions
@@ -145,13 +162,24 @@ pub(crate) fn say(body: &mut Body, said: &mut Said, dialect: Dialect, piece: Pie
                 | Dialect::Cohere
                 | Dialect::Custom(_) => return,
             };
-            body.event(dialect, usage, Mark::Noise(piece));
+            body.begin(dialect);
+            body.push(before);
+            count(body, said, Some(INPUT_TOKENS));
+            body.push(after);
+            body.end(dialect, Mark::Noise(piece));
         }
         Piece::Marker => marker(body, said, dialect, false),
         Piece::StopsEarly => marker(body, said, dialect, true),
         Piece::Sentinel => {
-            if let Some(data) = sentinel(dialect) {
-                body.event(dialect, data, Mark::Sentinel);
+            if let Some((before, after)) = sentinel(dialect) {
+                body.begin(dialect);
+                body.push(before);
+                if !after.is_empty() {
+                    body.mean(0, What::Finish, finish_word(dialect, false));
+                    count(body, said, Some(INPUT_TOKENS));
+                }
+                body.push(after);
+                body.end(dialect, Mark::Sentinel);
             }
         }
         Piece::InBand(problem) => body.event(dialect, in_band(dialect, problem), Mark::InBand(problem)),
@@ -210,6 +238,9 @@ fn opening(body: &mut Body, said: &mut Said, dialect: Dialect) {
     body.push(after);
     // What was said cannot be taken back, and would be said twice.
     let is_second = dialect == Dialect::Anthropic && said.words;
+    if dialect == Dialect::Anthropic && !is_second {
+        body.mean(0, What::Usage(Some(INPUT_TOKENS), None), "");
+    }
     body.end(dialect, if is_second { Mark::SecondMessage } else { Mark::Noise(Piece::Opening) });
     if dialect == Dialect::Anthropic && !said.block && !said.marked {
         said.block = true;
@@ -256,36 +287,49 @@ fn tool(body: &mut Body, said: &mut Said, dialect: Dialect) {
             body.begin(dialect);
             body.push(r#"{"choices":[{"index":0,"delta":{"tool_calls":[{"index":"#);
             body.push(number);
-            body.push(r#","id":"t"#);
-            body.push(number);
-            body.push(r#"","function":{"name":"f","arguments":"{}"}}]}}]}"#);
+            body.push(r#","id":""#);
+            body.say_new(0, What::ToolId, "t", "");
+            body.push(r#"","function":{"name":""#);
+            body.say_new(0, What::ToolName, "f", "");
+            body.push(r#"","arguments":""#);
+            body.say(0, What::ToolArguments, "{}");
+            body.push(r#""}}]}}]}"#);
             body.end(dialect, Mark::Delta);
         }
         Dialect::Anthropic if !said.marked => {
-            for (before, after, mark) in [
-                (
-                    r#"{"type":"content_block_start","index":1"#,
-                    r#","content_block":{"type":"tool_use","id":"t","name":"f","input":{}}}"#,
-                    Mark::Delta,
-                ),
-                (
-                    r#"{"type":"content_block_delta","index":1"#,
-                    r#","delta":{"type":"input_json_delta","partial_json":"{\"a\":1}"}}"#,
-                    Mark::Delta,
-                ),
-                (r#"{"type":"content_block_stop","index":1"#, "}", Mark::Noise(Piece::Tool)),
-            ] {
+            let begin = |body: &mut Body, kind| {
                 body.begin(dialect);
-                body.push(before);
+                body.push(r#"{"type":""#);
+                body.push(kind);
+                body.push(r#"","index":1"#);
                 body.push(number);
-                body.push(after);
-                body.end(dialect, mark);
-            }
+            };
+            begin(body, "content_block_start");
+            body.push(r#","content_block":{"type":"tool_use","id":""#);
+            body.say_new(0, What::ToolId, "t", "");
+            body.push(r#"","name":""#);
+            body.say_new(0, What::ToolName, "f", "");
+            body.push(r#"","input":{}}}"#);
+            body.end(dialect, Mark::Delta);
+            begin(body, "content_block_delta");
+            body.push(r#","delta":{"type":"input_json_delta","partial_json":"{\"a\":1}"}}"#);
+            body.mean(0, What::ToolArguments, r#"{"a":1}"#);
+            body.end(dialect, Mark::Delta);
+            begin(body, "content_block_stop");
+            body.push("}");
+            body.end(dialect, Mark::Noise(Piece::Tool));
             said.words = true;
         }
         Dialect::Gemini => {
-            let call = r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{}}}]}}]}"#;
-            body.event(dialect, call, Mark::Delta);
+            body.begin(dialect);
+            body.push(r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":""#);
+            // It has none.
+            body.mean(0, What::ToolId, "");
+            body.say_new(0, What::ToolName, "f", "");
+            body.push(r#"","args":"#);
+            body.say(0, What::ToolArguments, r#"{"a":1}"#);
+            body.push("}}]}}]}");
+            body.end(dialect, Mark::Delta);
         }
         Dialect::Anthropic
         | Dialect::OpenAiCompletions
@@ -299,14 +343,7 @@ fn tool(body: &mut Body, said: &mut Said, dialect: Dialect) {
 }
 
 fn marker(body: &mut Body, said: &mut Said, dialect: Dialect, early: bool) {
-    let word = match (dialect, early) {
-        (Dialect::Anthropic, false) => "end_turn",
-        (Dialect::Anthropic, true) => "max_tokens",
-        (Dialect::Gemini, false) => "STOP",
-        (Dialect::Gemini, true) => "MAX_TOKENS",
-        (_, false) => "stop",
-        (_, true) => "length",
-    };
+    let word = finish_word(dialect, early);
     // What stands before the word, what follows it where there are two choices, and what ends the event
     let (before, between, after) = match dialect {
         Dialect::OpenAiChat => (
@@ -327,7 +364,7 @@ fn marker(body: &mut Body, said: &mut Said, dialect: Dialect, early: bool) {
                 let stop = r#"{"type":"content_block_stop","index":0}"#;
                 body.event(dialect, stop, Mark::Noise(Piece::Marker));
             }
-            (r#"{"type":"message_delta","delta":{"stop_reason":""#, "", r#""},"usage":{"output_tokens":2}}"#)
+            (r#"{"type":"message_delta","delta":{"stop_reason":""#, "", r#""},"usage":{"output_tokens":"#)
         }
         Dialect::OpenAiResponses
         | Dialect::GeminiInteractions
@@ -337,29 +374,56 @@ fn marker(body: &mut Body, said: &mut Said, dialect: Dialect, early: bool) {
     };
     body.begin(dialect);
     body.push(before);
-    body.push(word);
+    body.say(0, What::Finish, word);
     if said.two_choices {
         body.push(between);
-        body.push(word);
+        body.say(1, What::Finish, word);
     }
     body.push(after);
+    if dialect == Dialect::Anthropic {
+        count(body, said, None);
+        body.push("}}");
+    }
     body.end(dialect, if said.marked { Mark::MarkerAgain(early) } else { Mark::Marker(early) });
     said.marked = true;
 }
 
-fn sentinel(dialect: Dialect) -> Option<&'static str> {
+/// The provider's word for why it stopped: because all was said, or early
+pub(crate) fn finish_word(dialect: Dialect, early: bool) -> &'static str {
+    match (dialect, early) {
+        (Dialect::Anthropic, false) => "end_turn",
+        (Dialect::Anthropic, true) => "max_tokens",
+        (Dialect::Gemini, false) => "STOP",
+        (Dialect::Gemini, true) => "MAX_TOKENS",
+        (Dialect::OpenAiResponses | Dialect::GeminiInteractions, false) => "completed",
+        (Dialect::Cohere, false) => "COMPLETE",
+        (_, false) => "stop",
+        (_, true) => "length",
+    }
+}
+
+/// What stands before and after the number of the answer's tokens; nothing after it where none is said
+fn sentinel(dialect: Dialect) -> Option<(&'static str, &'static str)> {
     Some(match dialect {
-        Dialect::OpenAiChat | Dialect::OpenAiCompletions => "[DONE]",
-        Dialect::OpenAiResponses => {
-            r#"{"type":"response.completed","response":{"status":"completed","output":[]}}"#
-        }
-        Dialect::Anthropic => r#"{"type":"message_stop"}"#,
+        Dialect::OpenAiChat | Dialect::OpenAiCompletions => ("[DONE]", ""),
+        Dialect::OpenAiResponses => (
+            r#"{"type":"response.completed","response":{"status":"completed","output":[],"usage":{"input_tokens":5,"output_tokens":"#,
+            "}}}",
+        ),
+        Dialect::Anthropic => (r#"{"type":"message_stop"}"#, ""),
         Dialect::Gemini | Dialect::Custom(_) => return None,
-        Dialect::GeminiInteractions => {
-            r#"{"interaction":{"status":"completed"},"event_type":"interaction.completed"}"#
-        }
-        Dialect::Ollama => r#"{"message":{"content":""},"done":true,"done_reason":"stop"}"#,
-        Dialect::Cohere => r#"{"type":"message-end","delta":{"finish_reason":"COMPLETE"}}"#,
+        Dialect::GeminiInteractions => (
+            r#"{"interaction":{"status":"completed","usage":{"total_input_tokens":5,"total_output_tokens":"#,
+            r#"}},"event_type":"interaction.completed"}"#,
+        ),
+        Dialect::Ollama => (
+            r#"{"message":{"content":""},"done":true,"done_reason":"stop","prompt_eval_count":5,"eval_count":"#,
+            "}",
+        ),
+        Dialect::Cohere => (
+            r#"{"type":"message-end","delta":{"finish_reason":"COMPLETE","usage":{"tokens":{"input_tokens":5,"output_tokens":"#,
+            "}}}}",
+        ),
     })
 }
 

@@ -11,6 +11,7 @@ use super::driver::{Driver, Stop};
 use super::invariants::Violation;
 use super::plan::{MadeFields, Streamed};
 use super::requests::{made_fields, with_fields};
+use super::same_steps::Twins;
 use super::server::Outgoing;
 use super::watch::Told;
 use super::world::World;
@@ -67,11 +68,11 @@ impl World {
     pub(super) fn supply(
         &mut self,
         driver: &mut Driver<'_>,
-        call: &mut Call,
+        twins: &mut Twins,
         Next { link, wanted }: Next,
     ) -> Result<Stop, Violation> {
         if self.watch.truth.outgoing.is_none() {
-            return self.make_fields(driver, call, link);
+            return self.make_fields(driver, twins, link);
         }
         let Some(Streamed { of_known_length, pause, read_bytes, fails_at, .. }) = driver.streamed() else {
             return Ok(Stop::Held);
@@ -87,7 +88,7 @@ impl World {
             self.coverage.fault(Fault::BodyFails);
             driver.failed = true;
             let event = Event::Supplied(link, Supply::Failed("no".to_owned()));
-            return self.tell(driver, call, Told::ConsumerFailed, event);
+            return self.tell(driver, twins, Told::ConsumerFailed, event);
         }
         let left = driver.body_bytes() - truth.supplied;
         let until_failure = fails_at.map_or(u32::MAX, |at| at - truth.supplied);
@@ -107,14 +108,14 @@ impl World {
             server.request_ended(driver.now);
         }
         let supply = if bytes == 0 { Supply::End } else { Supply::Bytes(&BODY[..bytes as usize]) };
-        self.tell(driver, call, Told::Nothing, Event::Supplied(link, supply))
+        self.tell(driver, twins, Told::Nothing, Event::Supplied(link, supply))
     }
 
     /// Makes the header fields of the attempt
     fn make_fields(
         &mut self,
         driver: &mut Driver<'_>,
-        call: &mut Call,
+        twins: &mut Twins,
         link: AttemptId,
     ) -> Result<Stop, Violation> {
         let Some(MadeFields { pause, fails_at }) = driver.made() else { return Ok(Stop::Held) };
@@ -127,11 +128,11 @@ impl World {
             self.coverage.fault(Fault::MadeFieldsFail);
             driver.failed = true;
             let event = Event::Supplied(link, Supply::Failed("no".to_owned()));
-            return self.tell(driver, call, Told::ConsumerFailed, event);
+            return self.tell(driver, twins, Told::ConsumerFailed, event);
         }
         let fields = made_fields(self.watch.instance);
         let outgoing = with_fields(&self.watch.outgoing, &fields);
         self.watch.truth.goes_out(outgoing);
-        self.tell(driver, call, Told::Nothing, Event::Supplied(link, Supply::Head(fields)))
+        self.tell(driver, twins, Told::Nothing, Event::Supplied(link, Supply::Head(fields)))
     }
 }

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use steadfast::call::Call;
 use steadfast::time::Instant;
 
 use super::coverage::Fault;
 use super::driver::Driver;
 use super::invariants::Violation;
 use super::plan::Plan;
+use super::same_steps::Twins;
 use super::server::Link;
 use super::watch::Watch;
 use super::wire::Wire;
@@ -17,7 +17,7 @@ use super::world::World;
 /// A call under way, with what the world holds of it while another one has its turn
 struct Lane<'p> {
     driver: Driver<'p>,
-    call: Call,
+    twins: Twins,
     parked: Parked,
 }
 
@@ -58,9 +58,9 @@ impl World {
                 }
                 let mut parked = Parked { watch: Watch::new(), wire: Wire::default(), link: None };
                 parked.swap(self);
-                let (driver, call) = self.begin(plan, number, begins);
+                let (driver, twins) = self.begin(plan, number, begins);
                 parked.swap(self);
-                lanes.push(Lane { driver, call, parked });
+                lanes.push(Lane { driver, twins, parked });
                 begins = plan.calls.get(number + 1).map_or(begins, |call| begins + call.idle);
                 continue;
             }
@@ -68,9 +68,9 @@ impl World {
             let others = lanes.iter().enumerate().filter(|(other, _)| *other != at);
             let others = others.map(|(_, lane)| lane.driver.now);
             let until = others.chain((!waiting.is_empty()).then_some(begins)).min();
-            let Lane { driver, call, parked } = &mut lanes[at];
+            let Lane { driver, twins, parked } = &mut lanes[at];
             parked.swap(self);
-            let is_over = self.drive(driver, call, until)?;
+            let is_over = self.drive(driver, twins, until)?;
             parked.swap(self);
             if is_over {
                 if at > 0 {

@@ -134,8 +134,8 @@ pub(crate) struct Truth {
     pub(crate) had_content: bool,
     /// When the completion marker came that stands
     pub(crate) marked_at: Option<Instant>,
-    /// How much of the text of the first choice has come
-    pub(crate) tokens: usize,
+    /// How many pieces of the answer have come
+    pub(crate) said: usize,
     /// The last completion marker says that the provider stopped the model early
     pub(crate) stopped_early: bool,
     pub(crate) deltas: u32,
@@ -182,7 +182,7 @@ impl Truth {
             content_since: began,
             had_content: false,
             marked_at: None,
-            tokens: 0,
+            said: 0,
             stopped_early: false,
             deltas: 0,
             may_break: false,
@@ -251,7 +251,7 @@ impl Truth {
             self.marks_met += 1;
             if self.fate.is_none() {
                 met(marked.mark);
-                self.know(now, marked.mark);
+                self.know(now, marked);
             }
         }
     }
@@ -260,7 +260,7 @@ impl Truth {
     pub(crate) fn message_ended(&mut self, now: Instant, marks: &[Marked]) {
         for marked in &marks[self.marks_met.min(marks.len())..] {
             if self.fate.is_none() {
-                self.know(now, marked.mark);
+                self.know(now, marked);
             }
         }
         self.marks_met = marks.len();
@@ -281,13 +281,14 @@ impl Truth {
         (self.head_at, self.quiet_since, self.content_since) = (now, now, now);
     }
 
-    fn know(&mut self, now: Instant, mark: Mark) {
+    fn know(&mut self, now: Instant, marked: &Marked) {
+        let mark = marked.mark;
+        self.said = self.said.max(marked.said as usize);
         match mark {
             Mark::Interim | Mark::Noise(_) => {}
             Mark::Head => self.head_came(now),
-            Mark::Text | Mark::Delta | Mark::OpensChoice => {
+            Mark::Delta | Mark::OpensChoice => {
                 self.deltas += 1;
-                self.tokens += usize::from(mark == Mark::Text);
                 if mark == Mark::OpensChoice {
                     self.marked_at = None;
                 } else if self.marked_at.is_some() {
@@ -434,7 +435,7 @@ impl Truth {
                 matches!(marked.mark, Mark::NotJson | Mark::BodyEnd | Mark::MayBreak | Mark::Broken);
             let counts = !is_no_event && (proper || is_last_line);
             if counts {
-                self.know(now, marked.mark);
+                self.know(now, marked);
             }
         }
     }

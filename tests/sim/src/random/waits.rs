@@ -37,7 +37,7 @@ impl Watch {
     }
 
     /// What is asked of a connection is what can bring the call on (INV-1)
-    fn attempt_waits(&self, wait: &Wait<Call>, id: AttemptId, wire: &Wire) -> Result<(), Violation> {
+    fn attempt_waits(&mut self, wait: &Wait<Call>, id: AttemptId, wire: &Wire) -> Result<(), Violation> {
         let truth = &self.truth;
         if let Some(fate) = truth.fate.filter(|_| !truth.polluted) {
             let invariant = if fate == Ends::STATUS { Invariant::Response } else { Invariant::Ends };
@@ -62,15 +62,20 @@ impl Watch {
             }
         }
         if truth.place == Place::Stream {
-            let came = wire.tokens.get(truth.tokens.wrapping_sub(1)).map_or(0, |end| *end as usize);
-            let (expected, delivered) = (&wire.text[..came], self.turn.text());
-            if self.turn.choices.first().is_none_or(|choice| choice.index == 0) && expected != delivered {
-                let is_ours = wire.text.contains(delivered) || delivered.contains(expected);
-                let invariant = if is_ours { Invariant::Terminal } else { Invariant::Stranger };
-                return Err(self.violation(invariant, format!("{delivered:?} was delivered of {expected:?}")));
+            self.answer.hear(&wire.speech, truth.said);
+            if !self.answer.is_said_in(&self.turn) {
+                let what = format!("{:?} was delivered of {:?}", self.turn.choices, self.answer);
+                return Err(self.violation(self.kind_of_words(wire), what));
             }
         }
         Ok(())
+    }
+
+    /// Which invariant is broken where other words are delivered than these
+    fn kind_of_words(&self, wire: &Wire) -> Invariant {
+        let (all, delivered) = (wire.speech.text(), self.turn.text());
+        let is_ours = all.contains(delivered) || delivered.contains(self.answer.text());
+        if is_ours { Invariant::Terminal } else { Invariant::Stranger }
     }
 
     /// The deadline is that of the bounds in force: no later (INV-1) and no earlier (INV-7)

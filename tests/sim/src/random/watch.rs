@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast::call::{AttemptId, CloseMode, Item, Retries, Shape, Timer};
+use steadfast::call::{AttemptId, CloseMode, Held, Item, Retries, Shape, Timer};
 use steadfast::config::RequestConfig;
 use steadfast::dialect::Dialect;
 use steadfast::outcome::{Delta, Turn};
@@ -12,6 +12,7 @@ use steadfast::time::{Bound, Instant};
 
 use super::invariants::{Invariant, Violation};
 use super::plan::{ContentType, Exchange, Plan, Problem, Streamed};
+use super::spoken::Answer;
 use super::truth::{Ends, Place, Truth};
 use super::wire::{Wire, has_body};
 
@@ -94,6 +95,8 @@ pub(crate) struct Watch {
     /// The transport said that a response came, so the request was sent
     pub(crate) heard: bool,
     pub(crate) turn: Turn,
+    /// What the server has said in the present attempt, as far as the call was told
+    pub(crate) answer: Answer,
     pub(crate) delivered: u32,
     pub(crate) finished: u32,
     pub(crate) item_out: bool,
@@ -115,6 +118,8 @@ pub(crate) struct Watch {
     pub(crate) stale: u32,
     /// The most bytes that the call was given at a time
     pub(crate) largest_read: usize,
+    /// What it held after its last step
+    pub(crate) held: Held,
     /// The body that was handed out as it came
     pub(crate) raw: Vec<u8>,
     /// Bytes of the deltas that were delivered
@@ -154,6 +159,7 @@ impl Watch {
             sent: 0,
             heard: false,
             turn: Turn::default(),
+            answer: Answer::default(),
             delivered: 0,
             finished: 0,
             item_out: false,
@@ -169,6 +175,7 @@ impl Watch {
             ended_at: Instant::ORIGIN,
             stale: 0,
             largest_read: 0,
+            held: Held::default(),
             raw: Vec::new(),
             said: 0,
             fed_at_close: 0,
@@ -181,6 +188,8 @@ impl Watch {
         let call = &plan.calls[number];
         let mut seen = std::mem::take(&mut self.seen);
         seen.clear();
+        let mut answer = std::mem::take(&mut self.answer);
+        answer.clear();
         *self = Self {
             call: number + 1,
             config: plan.config,
@@ -196,6 +205,7 @@ impl Watch {
             began: now,
             told_at: now,
             seen,
+            answer,
             ..Self::new()
         };
     }
@@ -447,6 +457,7 @@ impl Watch {
         }
         self.live = Some(id);
         self.truth = Truth::new(self.dialect, self.shape, exchange.head, began);
+        self.answer.clear();
         self.truth.body_ended = self.streamed.is_none();
         self.truth.forwarded = self.forwarded;
         if !self.makes_fields {

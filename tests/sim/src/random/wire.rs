@@ -13,6 +13,7 @@ use steadfast::http1::ResponseHead;
 use super::coding::{gzip, http_date, push_hex, push_number};
 use super::plan::{ContentType, Cut, End, Exchange, Framing, Head, Piece, Problem, RetryAfter};
 use super::speech::{self, MAX_FLOOD, SLACK, Said};
+use super::spoken::{Saying, Speech, What};
 
 /// Bytes after the end of a response, which begin none
 pub(crate) const SURPLUS: &[u8] = b"surplus\r\n";
@@ -27,9 +28,7 @@ pub(crate) enum Mark {
     Interim,
     /// The final head
     Head,
-    /// Text of the first choice, the next token
-    Text,
-    /// Another piece of the answer, whose words are not compared
+    /// A piece of the answer
     Delta,
     /// The same, of a choice that was not known before
     OpensChoice,
@@ -64,6 +63,8 @@ pub(crate) struct Marked {
     pub(crate) known: u32,
     /// Bytes after which it is there, should the stream end properly before `known`
     pub(crate) there: u32,
+    /// Pieces of the answer that are said by then
+    pub(crate) said: u32,
     pub(crate) mark: Mark,
 }
 
@@ -72,9 +73,9 @@ pub(crate) struct Marked {
 pub(crate) struct Body {
     bytes: Vec<u8>,
     marks: Vec<Marked>,
-    /// All tokens, one after the other, and where each ends
-    text: String,
-    tokens: Vec<u32>,
+    speech: Speech,
+    /// Tokens so far
+    tokens: u32,
     /// Which attempt of the run this is, for the tokens
     instance: u32,
     /// Events are the elements of a JSON array
@@ -101,14 +102,45 @@ impl Body {
         self.bytes.resize(self.bytes.len() + bytes, b'x');
     }
 
-    /// Adds a text that nothing else in the run has
-    pub(crate) fn token(&mut self) {
-        let from = self.text.len();
+    /// Says a piece of the answer, in words that JSON writes as they are
+    pub(crate) fn say(&mut self, choice: u8, what: What, words: &str) {
+        self.push(words);
+        self.mean(choice, what, words);
+    }
+
+    /// The same, where it is written otherwise
+    pub(crate) fn mean(&mut self, choice: u8, what: What, words: &str) {
+        self.speech.words.push_str(words);
+        self.meant(choice, what, words.len());
+    }
+
+    /// The last `bytes` of all words are that
+    fn meant(&mut self, choice: u8, what: What, bytes: usize) {
+        self.weight += if what == What::Finish { 0 } else { bytes };
+        self.speech.sayings.push(Saying { choice, what, upto: self.speech.words.len() as u32 });
+    }
+
+    /// Says many bytes
+    pub(crate) fn say_long(&mut self, choice: u8, what: What, bytes: usize) {
+        self.fill(bytes);
+        let words = &mut self.speech.words;
+        words.extend(std::iter::repeat_n('x', bytes));
+        self.meant(choice, what, bytes);
+    }
+
+    /// Says words that nothing else in the run says: `before`, a number, `after`
+    pub(crate) fn say_new(&mut self, choice: u8, what: What, before: &str, after: &str) {
+        let from = self.speech.words.len();
         // Writing to a string cannot fail.
-        _ = write!(self.text, "<{}.{}>", self.instance, self.tokens.len());
-        self.tokens.push(self.text.len() as u32);
-        self.weight += self.text.len() - from;
-        self.bytes.extend_from_slice(&self.text.as_bytes()[from..]);
+        _ = write!(self.speech.words, "{before}{}.{}{after}", self.instance, self.tokens);
+        self.tokens += 1;
+        self.bytes.extend_from_slice(&self.speech.words.as_bytes()[from..]);
+        self.meant(choice, what, self.speech.words.len() - from);
+    }
+
+    /// Says a text of the first choice that nothing else in the run has
+    pub(crate) fn token(&mut self) {
+        self.say_new(0, What::Text, "<", ">");
     }
 
     /// Adds an id that only this attempt has
@@ -117,15 +149,18 @@ impl Body {
         push_number(&mut self.bytes, self.instance.into());
     }
 
-    /// Adds a text of another choice than the first
-    pub(crate) fn other_token(&mut self) {
-        self.push("<other>");
-        self.weight += "<other>".len();
+    /// Adds a number in decimal digits
+    pub(crate) fn number(&mut self, number: u8) {
+        push_number(&mut self.bytes, number.into());
+    }
+
+    fn said(&self) -> u32 {
+        self.speech.sayings.len() as u32
     }
 
     pub(crate) fn mark(&mut self, mark: Mark) {
         let at = self.bytes.len() as u32;
-        self.marks.push(Marked { known: at, there: at, mark });
+        self.marks.push(Marked { known: at, there: at, said: self.said(), mark });
     }
 
     /// Begins the event whose data follows
@@ -149,10 +184,10 @@ impl Body {
         let most = self.max_weight.unwrap_or(usize::MAX);
         if self.weight.saturating_add(WORDS) > most {
             let start = self.event_start;
-            self.marks.push(Marked { known: start, there: start, mark: Mark::MayBreak });
+            self.marks.push(Marked { known: start, there: start, said: 0, mark: Mark::MayBreak });
         }
         let mark = if self.weight > most { Mark::Broken } else { mark };
-        self.marks.push(Marked { known, there, mark });
+        self.marks.push(Marked { known, there, said: self.said(), mark });
     }
 
     pub(crate) fn event(&mut self, dialect: Dialect, data: &str, mark: Mark) {
@@ -172,9 +207,8 @@ pub(crate) struct Wire {
     pub(crate) sends: Vec<(Duration, u32)>,
     /// How the server's side ends, by the same time
     pub(crate) end: (Duration, End),
-    /// The text that is said, and where each token of it ends
-    pub(crate) text: String,
-    pub(crate) tokens: Vec<u32>,
+    /// What is said
+    pub(crate) speech: Speech,
     /// Where the message ends by its framing, and where its body begins
     pub(crate) body_end: Option<u32>,
     pub(crate) body_start: u32,
@@ -230,12 +264,11 @@ impl Wire {
         self.bytes.clear();
         self.marks.clear();
         self.sends.clear();
-        self.text.clear();
-        self.tokens.clear();
+        self.speech.clear();
         self.body.bytes.clear();
         self.body.marks.clear();
-        self.body.text.clear();
-        self.body.tokens.clear();
+        self.body.speech.clear();
+        self.body.tokens = 0;
         self.body.in_array = false;
         self.body.events = 0;
         self.body.weight = 0;
@@ -256,8 +289,7 @@ impl Wire {
         if exchange.head.gzip && framing != Framing::Eof && has_body(exchange.head.status) {
             gzip(&self.body.bytes, &mut self.body.marks, &mut self.pieces, &mut self.coded);
         }
-        std::mem::swap(&mut self.text, &mut self.body.text);
-        std::mem::swap(&mut self.tokens, &mut self.body.tokens);
+        std::mem::swap(&mut self.speech, &mut self.body.speech);
         let mut at = exchange.delay;
         if !asked.facts {
             for _ in 0..exchange.interims {
@@ -386,22 +418,26 @@ impl Wire {
                 Shape::Unary | Shape::Stream | Shape::Raw => {}
             }
             body.push(after);
+            if let Some(dialect) = asked.dialect {
+                body.mean(0, What::Finish, speech::finish_word(dialect, false));
+            }
         }
         // For two of them a document is a stream of one event; for the others it is the answer once it is
         // whole, whatever the message still owes.
         if asked.shape == Shape::Stream && head.is_answer(asked.dialect.is_some()) {
             match asked.dialect {
                 Some(Dialect::Gemini) => {
-                    body.mark(Mark::Text);
+                    body.mark(Mark::Delta);
                     body.mark(Mark::Marker(false));
                 }
                 Some(dialect @ Dialect::Ollama) => {
-                    body.end(dialect, Mark::Text);
+                    body.end(dialect, Mark::Delta);
                     let there = body.bytes.len() as u32 - 1;
-                    body.marks.push(Marked { known: there + 1, there, mark: Mark::Sentinel });
+                    let said = body.said();
+                    body.marks.push(Marked { known: there + 1, there, said, mark: Mark::Sentinel });
                 }
                 Some(_) => {
-                    body.mark(Mark::Text);
+                    body.mark(Mark::Delta);
                     body.mark(Mark::Sentinel);
                 }
                 None => {}
@@ -447,8 +483,8 @@ impl Wire {
         if bytes.len() - start > max_head {
             let surely = (start + max_head + SLACK).min(bytes.len()) as u32;
             let start = start as u32;
-            self.marks.push(Marked { known: start, there: start, mark: Mark::MayBreak });
-            self.marks.push(Marked { known: surely, there: surely, mark: Mark::Broken });
+            self.marks.push(Marked { known: start, there: start, said: 0, mark: Mark::MayBreak });
+            self.marks.push(Marked { known: surely, there: surely, said: 0, mark: Mark::Broken });
         } else {
             self.mark(Mark::Head);
         }
@@ -460,7 +496,7 @@ impl Wire {
         // A transport that reports facts tells of the end by itself.
         let known = there + u32::from(asked.facts || !by_framing);
         if by_framing {
-            self.marks.push(Marked { known, there, mark: Mark::BodyEnd });
+            self.marks.push(Marked { known, there, said: 0, mark: Mark::BodyEnd });
             self.body_end = Some(there);
         }
     }
@@ -480,8 +516,8 @@ impl Wire {
             let body = if self.coded.is_empty() { &self.body.bytes } else { &self.coded };
             self.bytes.extend_from_slice(&body[from as usize..upto as usize]);
             while let Some(marked) = self.body.marks.get(marks).filter(|marked| marked.known <= upto) {
-                let Marked { known, there, mark } = *marked;
-                self.marks.push(Marked { known: known + shift, there: there + shift, mark });
+                let Marked { known, there, .. } = *marked;
+                self.marks.push(Marked { known: known + shift, there: there + shift, ..*marked });
                 marks += 1;
             }
             if chunked {
@@ -507,7 +543,7 @@ impl Wire {
 
     fn mark(&mut self, mark: Mark) {
         let at = self.bytes.len() as u32;
-        self.marks.push(Marked { known: at, there: at, mark });
+        self.marks.push(Marked { known: at, there: at, said: 0, mark });
     }
 
     /// All bytes so far have come at `at`

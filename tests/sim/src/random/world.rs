@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use steadfast::call::{Call, Command, Env, Fact, State, Timer};
-use steadfast::machine::{Drain, Event, Machine, Step, Wait};
+use steadfast::call::{Call, Command, Fact, State, Timer};
+use steadfast::machine::{Event, Wait};
 use steadfast::outcome::Outcome;
 use steadfast::retry::RetryBudget;
 use steadfast::time::Instant;
@@ -14,10 +14,9 @@ use super::invariants::{Invariant, Violation};
 use super::log::Log;
 use super::plan::{Cancel, Plan};
 use super::requests::Requests;
-use super::same_steps::Witness;
+use super::same_steps::Twins;
 use super::server::{Arrival, Server};
 use super::watch::{Told, Watch};
-use super::wire::Wire;
 
 /// The most events of one call; more means that it does not come to an end
 pub const MAX_EVENTS_PER_CALL: u32 = 20_000;
@@ -26,9 +25,9 @@ pub const MAX_EVENTS_PER_CALL: u32 = 20_000;
 pub(crate) struct World {
     pub(super) server: Server,
     pub(super) watch: Watch,
-    paths: Paths,
+    pub(super) paths: Paths,
     requests: Requests,
-    commands: Vec<Command>,
+    pub(super) commands: Vec<Command>,
     /// What the calls of the present plan share for their retries, where they share it
     pub(super) budget: Option<RetryBudget>,
     pub(crate) coverage: Coverage,
@@ -36,9 +35,6 @@ pub(crate) struct World {
     /// Steps that machines took
     pub(crate) steps: u64,
     pub(crate) calls: u64,
-    /// Whether each call of the present plan is told once more what it was told, and calls that were
-    pub(crate) replays: bool,
-    pub(crate) replayed: u64,
     /// The outcomes of all calls with their numbers, in the order of their ends, where they are wanted
     pub(crate) outcomes: Option<Vec<(usize, Outcome)>>,
 }
@@ -56,8 +52,6 @@ impl World {
             log: Log::default(),
             steps: 0,
             calls: 0,
-            replays: true,
-            replayed: 0,
             outcomes: None,
         }
     }
@@ -84,37 +78,26 @@ impl World {
     }
 
     fn alone(&mut self, plan: &Plan, number: usize, began: Instant) -> Result<Instant, Violation> {
-        let (mut driver, mut call) = self.begin(plan, number, began);
-        self.drive(&mut driver, &mut call, None)?;
+        let (mut driver, mut twins) = self.begin(plan, number, began);
+        self.drive(&mut driver, &mut twins, None)?;
         Ok(driver.now)
     }
 
     /// Makes a call, which is told nothing yet
-    pub(super) fn begin<'p>(&mut self, plan: &'p Plan, number: usize, began: Instant) -> (Driver<'p>, Call) {
+    pub(super) fn begin<'p>(&mut self, plan: &'p Plan, number: usize, began: Instant) -> (Driver<'p>, Twins) {
         let (request, outgoing) = self.requests.get(&plan.calls[number]);
-        let env = Env {
-            seed: plan.seed.wrapping_add(number as u64),
-            unix_at_origin: Duration::from_secs(plan.unix_seconds),
-        };
-        let make = |request| {
-            let mut call = Call::new(request, plan.config, env, began);
-            if plan.budget.is_some() {
-                call.ask_before_retries().expect("the call has not begun");
-            }
-            call
-        };
-        let witness = self.replays.then(|| Witness::new(make(request.clone())));
-        let mut call = make(request);
+        let mut twins = Twins::new(plan, number, request, began);
         if let Some(recorder) = self.log.recorder() {
-            call.record(recorder).expect("the call has not begun");
+            twins.first.record(recorder).expect("the call has not begun");
         }
         self.watch.begin(plan, number, began, outgoing);
         self.pay_in(began);
         self.calls += 1;
+        let client = &plan.calls[number].client;
         let driver = Driver {
             plan,
             number,
-            client: &plan.calls[number].client,
+            client,
             now: began,
             began,
             state: State::Idle,
@@ -122,6 +105,7 @@ impl World {
             jumps: 0,
             items: 0,
             points: 0,
+            twin_drops: Twins::drops(plan, client.drops),
             away_until: None,
             cancelled: false,
             failed: false,
@@ -129,16 +113,15 @@ impl World {
             refused: None,
             stop: Stop::Before,
             looked: None,
-            witness,
         };
-        (driver, call)
+        (driver, twins)
     }
 
     /// Drives a call to its end, or until it would act later than at `until`; returns whether it is over
     pub(super) fn drive(
         &mut self,
         driver: &mut Driver<'_>,
-        call: &mut Call,
+        twins: &mut Twins,
         until: Option<Instant>,
     ) -> Result<bool, Violation> {
         let mut looked = driver.looked.take();
@@ -147,15 +130,14 @@ impl World {
             stop = if driver.client.cancel == Cancel::AtEvent(0) {
                 driver.cancelled = true;
                 self.coverage.fault(Fault::CancelAtEvent);
-                self.tell(driver, call, Told::Cancel, Event::Cancel)?
+                self.tell(driver, twins, Told::Cancel, Event::Cancel)?
             } else {
-                self.tell(driver, call, Told::Start, Event::Start)?
+                self.tell(driver, twins, Told::Start, Event::Start)?
             };
         }
         while driver.events < MAX_EVENTS_PER_CALL {
             if matches!(stop, Stop::Done) {
-                self.after_the_end(driver, call)?;
-                self.same_steps(driver)?;
+                self.after_the_end(driver, twins)?;
                 return Ok(true);
             }
             if until.is_some_and(|until| driver.now > until) {
@@ -175,14 +157,14 @@ impl World {
                 driver.cancelled = true;
                 let by_time = matches!(client.cancel, Cancel::After(_));
                 self.coverage.fault(if by_time { Fault::CancelAfter } else { Fault::CancelAtEvent });
-                stop = self.tell(driver, call, Told::Cancel, Event::Cancel)?;
+                stop = self.tell(driver, twins, Told::Cancel, Event::Cancel)?;
                 continue;
             }
             if client.fails_at > 0 && driver.items >= client.fails_at && !driver.failed {
                 driver.failed = true;
                 self.coverage.fault(Fault::ConsumerFails);
                 let event = Event::Fact(Fact::ConsumerFailed("no"));
-                stop = self.tell(driver, call, Told::ConsumerFailed, event)?;
+                stop = self.tell(driver, twins, Told::ConsumerFailed, event)?;
                 continue;
             }
             let away = driver.away_until.filter(|until| *until > driver.now);
@@ -194,18 +176,18 @@ impl World {
                 Stop::Held => {
                     match away {
                         Some(until) => self.jump(driver, [Some(until), None, driver.cancel_at()])?,
-                        None => stop = self.resume(driver, call)?,
+                        None => stop = self.resume(driver, twins)?,
                     }
                     continue;
                 }
                 Stop::Wait(wait) => wait,
             };
             if let Some(id) = driver.closed.take_if(|_| client.stale) {
-                stop = self.tell_stale(driver, call, id)?;
+                stop = self.tell_stale(driver, twins, id)?;
                 continue;
             }
             if let Some(id) = driver.refused.take() {
-                stop = self.refuse_retry(driver, call, id)?;
+                stop = self.refuse_retry(driver, twins, id)?;
                 continue;
             }
             let due = wait.deadline.filter(|(at, _)| *at <= driver.now).map(|(_, timer)| timer);
@@ -214,7 +196,7 @@ impl World {
             }
             if let (Some(until), true) = (away, wait.taken) {
                 if due.is_some() && client.watched {
-                    stop = self.elapsed(driver, call, due)?;
+                    stop = self.elapsed(driver, twins, due)?;
                 } else {
                     let deadline = wait.deadline.map(|(at, _)| at).filter(|_| client.watched);
                     self.jump(driver, [Some(until), deadline, driver.cancel_at()])?;
@@ -223,26 +205,26 @@ impl World {
                 continue;
             }
             stop = if wait.taken {
-                self.tell(driver, call, Told::Taken, Event::Taken)?
+                self.tell(driver, twins, Told::Taken, Event::Taken)?
             } else if due.is_some() && looked == due {
                 looked = None;
-                self.elapsed(driver, call, due)?
-            } else if let Some(arrival) = self.look(driver, call, &wait) {
+                self.elapsed(driver, twins, due)?
+            } else if let Some(arrival) = self.look(driver, &twins.first, &wait) {
                 looked = due;
-                self.arrive(driver, call, arrival)?
+                self.arrive(driver, twins, arrival)?
             } else if let Some(supply) = self.supply_due(driver, &wait) {
                 looked = due;
-                self.supply(driver, call, supply)?
+                self.supply(driver, twins, supply)?
             } else if due.is_some() {
                 looked = None;
-                self.elapsed(driver, call, due)?
+                self.elapsed(driver, twins, due)?
             } else {
                 let reads = wait.io.is_some_and(|io| io.read);
                 let next = [wait.deadline.map(|(at, _)| at), self.next_at(driver, reads), driver.cancel_at()];
                 if next.iter().all(Option::is_none) {
                     // Without bounds, and with a peer that is mute, a call waits for ever, as it was told to.
                     driver.cancelled = true;
-                    self.tell(driver, call, Told::Cancel, Event::Cancel)?
+                    self.tell(driver, twins, Told::Cancel, Event::Cancel)?
                 } else {
                     self.jump(driver, next)?;
                     Stop::Wait(wait)
@@ -283,11 +265,11 @@ impl World {
     fn elapsed(
         &mut self,
         driver: &mut Driver<'_>,
-        call: &mut Call,
+        twins: &mut Twins,
         timer: Option<Timer>,
     ) -> Result<Stop, Violation> {
         let before = (driver.state, self.watch.live);
-        let stop = self.tell(driver, call, Told::Elapsed(timer), Event::Elapsed)?;
+        let stop = self.tell(driver, twins, Told::Elapsed(timer), Event::Elapsed)?;
         if let Stop::Wait(after) = &stop {
             let moved = after.deadline.is_none_or(|(at, _)| at > driver.now);
             let changed = before != (driver.state, self.watch.live);
@@ -298,138 +280,12 @@ impl World {
         Ok(stop)
     }
 
-    pub(super) fn tell(
-        &mut self,
-        driver: &mut Driver<'_>,
-        call: &mut Call,
-        told: Told,
-        event: Event<'_, Call>,
-    ) -> Result<Stop, Violation> {
-        let wire = std::mem::take(&mut self.server.wire);
-        let stop = self.feed(driver, call, told, event, &wire);
-        self.server.wire = wire;
-        let stop = stop?;
-        self.act(driver)?;
-        Ok(stop)
-    }
-
-    pub(super) fn feed(
-        &mut self,
-        driver: &mut Driver<'_>,
-        call: &mut Call,
-        told: Told,
-        event: Event<'_, Call>,
-        wire: &Wire,
-    ) -> Result<Stop, Violation> {
-        self.watch.told(driver.now, told);
-        if let Event::Received(_, bytes) | Event::Fact(Fact::Body(_, bytes)) = &event {
-            self.watch.largest_read = self.watch.largest_read.max(bytes.len());
-        }
-        if let Some(witness) = &mut driver.witness {
-            witness.told(driver.now, &event);
-        }
-        let drain = match call.handle(driver.now, event) {
-            Ok(drain) => drain,
-            Err(misuse) => return Err(self.watch.violation(Invariant::Contract, misuse.to_string())),
-        };
-        let stop = if driver.drops() { drop_it(drain, self) } else { self.steps(driver, drain, wire)? };
-        self.arrive_at(driver, call, wire, stop)
-    }
-
-    pub(super) fn resume(&mut self, driver: &mut Driver<'_>, call: &mut Call) -> Result<Stop, Violation> {
-        let wire = std::mem::take(&mut self.server.wire);
-        let stop = self.steps(driver, call.drain(), &wire);
-        let stop = stop.and_then(|stop| self.arrive_at(driver, call, &wire, stop));
-        self.server.wire = wire;
-        let stop = stop?;
-        self.act(driver)?;
-        Ok(stop)
-    }
-
-    /// Takes steps until the call waits or ends, the consumer goes away, or the drain is dropped
-    fn steps(
-        &mut self,
-        driver: &mut Driver<'_>,
-        mut drain: Drain<'_, Call>,
-        wire: &Wire,
-    ) -> Result<Stop, Violation> {
-        loop {
-            self.steps += 1;
-            let step = drain.next();
-            if let Some(witness) = &mut driver.witness {
-                witness.takes(&step);
-            }
-            match step {
-                Step::Do(command) => {
-                    match &command {
-                        Command::Connect(id) => {
-                            let exchange = self.server.next_exchange(driver.plan);
-                            let instance = self.server.next_instance();
-                            self.watch.connects(*id, &driver.plan.exchanges[exchange], instance)?;
-                        }
-                        Command::Retry(id) => self.watch.announces(*id)?,
-                        Command::Close(id, mode) => self.watch.closes(*id, mode, wire)?,
-                    }
-                    self.commands.push(command);
-                }
-                Step::Deliver(item) => {
-                    self.watch.delivers(&item)?;
-                    driver.took(&item);
-                    if driver.client.fails_at > 0 || (driver.away_until.is_some() && !driver.client.watched) {
-                        return Ok(Stop::Held);
-                    }
-                }
-                Step::Wait(wait) => return Ok(Stop::Wait(wait)),
-                Step::Done(outcome) => {
-                    driver.away_until = None;
-                    self.watch.settled(&outcome, wire)?;
-                    if let Some(outcomes) = &mut self.outcomes {
-                        outcomes.push((driver.number, outcome));
-                    }
-                    return Ok(Stop::Done);
-                }
-            }
-            if driver.drops() {
-                return Ok(drop_it(drain, self));
-            }
-        }
-    }
-
-    /// After the steps: the state, and what the call waits for
-    fn arrive_at(
-        &mut self,
-        driver: &mut Driver<'_>,
-        call: &Call,
-        wire: &Wire,
-        stop: Stop,
-    ) -> Result<Stop, Violation> {
-        self.watch.holds(&call.held(), &mut self.coverage)?;
-        let state = call.state();
-        if state != driver.state {
-            match self.paths.edge(driver.state, state) {
-                Some(edge) => self.coverage.transition(edge),
-                None => {
-                    self.watch.ensure(self.paths.can(driver.state, state), Invariant::Contract, || {
-                        format!("from {:?} there is no way to {state:?}", driver.state)
-                    })?
-                }
-            }
-            driver.state = state;
-        }
-        if let Stop::Wait(wait) = &stop {
-            if driver.away_until.is_some() {
-                self.coverage.fault(if driver.client.watched { Fault::Watched } else { Fault::Away });
-            }
-            self.watch.waits(wait, state, wire)?;
-        } else if driver.away_until.is_some() {
-            self.coverage.fault(Fault::Away);
-        }
-        Ok(stop)
-    }
-
     /// Does what was asked for
     pub(super) fn act(&mut self, driver: &mut Driver<'_>) -> Result<(), Violation> {
         let Self { commands, server, watch, coverage, budget, .. } = self;
+        if commands.is_empty() {
+            return Ok(());
+        }
         for command in commands.drain(..) {
             match command {
                 Command::Connect(id) => {
@@ -454,9 +310,3 @@ impl World {
 
 /// A silence that a person would notice
 const LONG: Duration = Duration::from_millis(100);
-
-fn drop_it(drain: Drain<'_, Call>, world: &mut World) -> Stop {
-    drop(drain);
-    world.coverage.fault(Fault::DroppedDrain);
-    Stop::Held
-}
