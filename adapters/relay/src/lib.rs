@@ -11,11 +11,13 @@
 //! | `app_socket` | an app's socket, which tells when the app has gone |
 //! | `config` | [`Config`]: what a file and a command line say, and the routes that it makes |
 //! | `keys` | [`Keys`]: who may use the relay |
+//! | `record` | [`Recorder`]: what went through, in a database |
 //! | `shared` | what all connections share: routes, the client towards the providers, admission |
 
 mod app_socket;
 mod config;
 mod keys;
+pub mod record;
 mod server;
 mod serving;
 mod shared;
@@ -25,10 +27,11 @@ pub use config::{
     OWN_PATHS, RouteLimits, Setting, Source, Upstream,
 };
 pub use keys::{KeyHash, Keys, NotAHash};
+pub use record::Recorder;
 pub use server::{Server, ServerError};
 pub use shared::{Observer, Pages, Relay, Seen};
 /// The pure part
 pub use steadfast::relay::{
-    Code, Ending, Exchanged, Gate, Limits, Retries, Route, RouteError, RouteId, Routes, Served, Shape, Tap,
-    Timer,
+    Code, Ending, Exchanged, Gate, Limits, Retries, Route, RouteError, RouteId, Routes, Served, Shape, Side,
+    Tap, Timer,
 };
