@@ -3,6 +3,7 @@
 use std::io;
 
 use steadfast_relay::ServerError;
+use steadfast_relay::record::DatabaseError;
 
 use crate::usage::UsageError;
 
@@ -26,6 +27,9 @@ pub(crate) enum Failure {
     /// The relay cannot listen
     #[error(transparent)]
     Serve(#[from] ServerError),
+    /// Calls cannot be recorded
+    #[error(transparent)]
+    Record(#[from] DatabaseError),
     /// Stdout takes no more
     #[error("cannot write to stdout: {0}")]
     Output(io::Error),

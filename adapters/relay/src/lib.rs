@@ -24,7 +24,7 @@ mod shared;
 
 pub use config::{
     Config, ConfigError, ConfigErrorReason, DEFAULT_DRAIN, DEFAULT_MAX_CONNECTIONS, DEFAULT_PORT, Limit,
-    OWN_PATHS, RouteLimits, Setting, Source, Upstream,
+    OWN_PATHS, Recording, RouteLimits, Setting, Source, Upstream,
 };
 pub use keys::{KeyHash, Keys, NotAHash};
 pub use record::Recorder;

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
+use steadfast_relay::record::Database;
 use steadfast_relay::{Limit, RouteId, Shape, Source, Upstream};
 
 use super::plan::Plan;
@@ -34,6 +35,7 @@ impl Plan {
         let keys =
             if keys.is_empty() { "none: whoever reaches it may use it".to_owned() } else { keys.join(", ") };
         _ = writeln!(text, "{:<18} {keys}", "keys");
+        _ = writeln!(text, "{:<18} {}", "recording", self.recording().unwrap_or("nowhere".to_owned()));
         for (id, upstream) in self.upstreams() {
             _ = writeln!(
                 text,
@@ -57,6 +59,7 @@ impl Plan {
         let mut all: Map<String, Value> = settings.into_iter().collect();
         all.insert("file".to_owned(), json!(file));
         all.insert("keys".to_owned(), self.config.keys.labels().collect());
+        all.insert("recording".to_owned(), self.recording().into());
         let upstreams = self.upstreams().map(|(id, upstream)| {
             let limits = Limit::ALL.map(|limit| {
                 let value = number(&upstream.limits.get(limit));
@@ -84,6 +87,13 @@ impl Plan {
             ("share_port", config.share_port.value.into(), &config.share_port.source),
             ("without_keys", config.without_keys.value.into(), &config.without_keys.source),
         ]
+    }
+
+    /// Where calls are recorded
+    fn recording(&self) -> Option<String> {
+        self.config.recording.as_ref().map(|recording| match &recording.database.value {
+            Database::File(path) => path.display().to_string(),
+        })
     }
 
     fn upstreams(&self) -> impl Iterator<Item = (RouteId, &Upstream)> {

@@ -14,9 +14,11 @@ mod plan;
 mod signals;
 
 use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Serialize;
-use steadfast_relay::{Config, KeyHash, Relay, Server};
+use steadfast_relay::{Config, KeyHash, Recorder, Relay, Server};
 use steadfast_tokio::Client;
 use steadfast_tokio::steadfast::connect::Proxies;
 use tokio::runtime;
@@ -37,6 +39,9 @@ const MAX_KEY_BYTES: usize = 4096;
 
 /// The shortest key that is hashed: of shorter ones a hash can be tried out
 const MIN_KEY_CHARS: usize = 16;
+
+/// How long what was recorded may take to be written, when the relay ends: 10 s
+const RECORDS_WITHIN: Duration = Duration::from_secs(10);
 
 /// Runs the command
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
@@ -72,7 +77,15 @@ async fn serve(args: &ServeArgs, provided: &Provided, plan: Plan) -> Result<Exit
         // It is on this machine, whatever leads out.
         Provided::Embedded(_) => Client::new().with_proxies(Proxies::none()),
     };
+    let recording = config.recording.as_ref();
+    let recorder = recording
+        .map(|recording| Recorder::open(&recording.database.value, recording.settings))
+        .transpose()?;
     let relay = Relay::new(routes, client, config.max_connections.value);
+    let relay = match &recorder {
+        Some(recorder) => relay.with_observer(Arc::new(recorder.clone())),
+        None => relay,
+    };
     let server = Server::bind(config.listen.value, config.share_port.value, relay.clone())?;
     let base_url = format!("http://{}", server.address()?);
     let upstreams = config.upstreams.iter().map(|upstream| upstream.name.clone()).collect();
@@ -85,9 +98,24 @@ async fn serve(args: &ServeArgs, provided: &Provided, plan: Plan) -> Result<Exit
     if let Provided::Embedded(_) = provided {
         introduce(&listening.base_url);
     }
-    tokio::select! {
+    let exit = tokio::select! {
         () = server.run() => unreachable!("it accepts until it is dropped"),
-        exit = stand_by(args, provided, &mut config, &relay, &mut signals) => Ok(exit),
+        exit = stand_by(args, provided, &mut config, &relay, &mut signals) => exit,
+    };
+    if let Some(recorder) = recorder.filter(|_| exit != Exit::Cancelled) {
+        finish(&recorder);
+    }
+    Ok(exit)
+}
+
+/// Has all records written, and says how many are lost
+fn finish(recorder: &Recorder) {
+    if !recorder.flush(RECORDS_WITHIN) {
+        say(format_args!("records were not written within {} s", RECORDS_WITHIN.as_secs()));
+    }
+    if recorder.dropped() > 0 {
+        let why = recorder.trouble().unwrap_or_else(|| "more came than the database took".to_owned());
+        say(format_args!("{} parts of records were dropped: {why}", recorder.dropped()));
     }
 }
 

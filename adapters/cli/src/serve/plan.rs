@@ -83,8 +83,10 @@ impl Plan {
             // What listens goes on listening: whom it may let in is judged by where it does.
             next_start.extend((config.listen.value != in_force.listen.value).then_some("listen"));
             next_start.extend((config.share_port.value != in_force.share_port.value).then_some("share_port"));
+            next_start.extend((config.recording != in_force.recording).then_some("recording"));
             config.listen = in_force.listen.clone();
             config.share_port = in_force.share_port.clone();
+            config.recording = in_force.recording.clone();
         }
         let routes = config.routes(|variable| std::env::var(variable).ok()).map_err(refused)?;
         Ok(Self { config, routes, next_start })

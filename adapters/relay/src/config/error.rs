@@ -77,6 +77,9 @@ pub enum ConfigErrorReason {
     /// Two labels have one key
     #[error("keys.{0} and keys.{1} are one key: give each label a key of its own")]
     SameKey(String, String),
+    /// Calls are to be recorded, and nothing says where
+    #[error("recording.database is missing: name a file")]
+    NoDatabase,
     /// Nothing is configured to relay to
     #[error("there is no upstream: add one, such as [upstream.openai]")]
     NoUpstream,

@@ -1,17 +1,20 @@
 //! The file of a configuration, table by table.
 
+use std::str::FromStr;
+
 use steadfast::config::nearest;
 use toml::de::{DeTable, DeValue};
 
 use super::limit::{bound, parsed};
 use super::{
-    Config, ConfigError, ConfigErrorReason, Limit, RouteLimits, Setting, Source, Upstream, known_url,
-    shape_named, shape_of,
+    Config, ConfigError, ConfigErrorReason, Limit, Recording, RouteLimits, Setting, Source, Upstream,
+    known_url, shape_named, shape_of,
 };
 use crate::keys::{KeyHash, Keys};
+use crate::record::{Database, RecordSettings};
 
 /// The settings outside of all tables, and the tables
-const TOP: [&str; 9] = [
+const TOP: [&str; 10] = [
     "listen",
     "max_connections",
     "drain",
@@ -20,6 +23,7 @@ const TOP: [&str; 9] = [
     "limits",
     "retries",
     "upstream",
+    "recording",
     "keys",
 ];
 
@@ -59,6 +63,7 @@ pub(super) fn read(text: &str) -> Result<Config, ConfigError> {
             "share_port" => config.share_port = entry.setting(entry.value.as_bool(), "true or false")?,
             "without_keys" => config.without_keys = entry.setting(entry.value.as_bool(), "true or false")?,
             "keys" => config.keys = keys(entry)?,
+            "recording" => config.recording = Some(recording(entry)?),
             "upstream" => {
                 for named in entry.table()? {
                     config.upstreams.push(upstream(&named, &config.limits)?);
@@ -120,6 +125,47 @@ fn limits(table: &Entry<'_>, mut limits: RouteLimits) -> Result<RouteLimits, Con
         limits.set(limit, &text, entry.source()).ok_or_else(|| entry.cannot_be(&text, limit.takes()))?;
     }
     Ok(limits)
+}
+
+/// What a table `recording` can say
+const RECORDING: [&str; 7] = [
+    "database",
+    "max_age",
+    "max_bytes",
+    "max_queued_bytes",
+    "max_request_bytes",
+    "max_answer_first_bytes",
+    "max_answer_last_bytes",
+];
+
+fn recording(table: &Entry<'_>) -> Result<Recording, ConfigError> {
+    const SIZE: &str = "a whole number of bytes from 0";
+    const AGE: &str = "seconds over 0 and up to 1e9";
+    let (mut database, mut settings) = (None, RecordSettings::default());
+    for entry in table.table()? {
+        match entry.name {
+            "database" => {
+                // A URL may have a password in it, so it is not repeated.
+                const TAKES: &str = "the name of a file";
+                let parsed = Database::parse(entry.string(TAKES)?).map_err(|_| entry.takes(TAKES))?;
+                database = Some(Setting { value: parsed, source: entry.source() });
+            }
+            "max_age" => {
+                let age = bound(&entry.scalar()?).and_then(|age| age.limit());
+                settings.max_age = entry.setting(age, AGE)?.value;
+            }
+            "max_bytes" => settings.max_bytes = entry.parsed(SIZE)?,
+            "max_queued_bytes" => settings.max_queued_bytes = entry.parsed(SIZE)?,
+            "max_request_bytes" => settings.caps.request = entry.parsed(SIZE)?,
+            "max_answer_first_bytes" => settings.caps.answer_first = entry.parsed(SIZE)?,
+            "max_answer_last_bytes" => settings.caps.answer_last = entry.parsed(SIZE)?,
+            _ => return Err(entry.unknown(RECORDING)),
+        }
+    }
+    match database {
+        Some(database) => Ok(Recording { database, settings }),
+        None => Err(ConfigError::at(table.line, ConfigErrorReason::NoDatabase)),
+    }
 }
 
 fn keys(table: &Entry<'_>) -> Result<Keys, ConfigError> {
@@ -218,6 +264,13 @@ impl Entry<'_> {
             Some(value) => Ok(Setting { value, source: self.source() }),
             None => Err(self.cannot_be(&self.scalar()?, takes)),
         }
+    }
+
+    /// A number
+    ///
+    /// Errors: it is none, or not of this kind.
+    fn parsed<T: FromStr>(&self, takes: &'static str) -> Result<T, ConfigError> {
+        Ok(self.setting(parsed(&self.scalar()?), takes)?.value)
     }
 
     fn source(&self) -> Source {

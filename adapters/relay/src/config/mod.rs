@@ -24,6 +24,10 @@
 //! url = "http://127.0.0.1:8080"
 //! shape = "openai"               # whose errors the relay's own look like: openai, anthropic or gemini
 //!
+//! [recording]                    # without it, nothing is recorded
+//! database = "calls.db"
+//! max_age = 2592000              # seconds that a record is kept
+//!
 //! [keys]                         # who may use it, by hashes of their keys
 //! laptop = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 //! ```
@@ -53,6 +57,7 @@ use steadfast::time::Bound;
 pub use self::error::{ConfigError, ConfigErrorReason};
 pub use self::limit::{Limit, RouteLimits};
 use crate::keys::Keys;
+use crate::record::{Database, RecordSettings};
 
 /// Paths that are the relay's own, so that no upstream can have their names
 pub const OWN_PATHS: [&str; 4] = ["/healthz", "/readyz", "/metrics", "/_steadfast"];
@@ -83,8 +88,19 @@ pub struct Config {
     pub keys: Keys,
     /// The providers, in the order in which they were named
     pub upstreams: Vec<Upstream>,
+    /// Where calls are recorded, and how much of them; nowhere
+    pub recording: Option<Recording>,
     /// What holds for every upstream
     limits: RouteLimits,
+}
+
+/// Where calls are recorded, and how much of them
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recording {
+    /// The database
+    pub database: Setting<Database>,
+    /// How much is recorded, and for how long
+    pub settings: RecordSettings,
 }
 
 /// A value, and where it comes from
@@ -140,6 +156,7 @@ impl Default for Config {
             without_keys: Setting::built_in(false),
             keys: Keys::default(),
             upstreams: Vec::new(),
+            recording: None,
             limits: RouteLimits::default(),
         }
     }

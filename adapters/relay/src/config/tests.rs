@@ -138,6 +138,23 @@ fn what_cannot_be_is_refused_by_line_key_and_value() {
         ("max_connections = 0", "1: max_connections cannot be 0: it takes a whole number from 1, or inf"),
         ("max_connections = -1", "1: max_connections cannot be -1"),
         ("drain = nan", "1: drain cannot be nan: it takes seconds over 0"),
+        ("[recording]", "1: recording.database is missing: name a file"),
+        (
+            "[recording]\ndatabase = \"postgres://u:s3cret@h/d\"",
+            "2: recording.database takes the name of a file",
+        ),
+        (
+            "[recording]\ndatabase = \"a\"\nmax_age = inf",
+            "3: recording.max_age cannot be inf: it takes seconds over 0",
+        ),
+        (
+            "[recording]\nmax_bytes = -1",
+            "2: recording.max_bytes cannot be -1: it takes a whole number of bytes",
+        ),
+        (
+            "[recording]\nmax_size = 1",
+            "2: there is no setting recording.max_size; the nearest is recording.max_",
+        ),
         ("drain = [1]", "1: drain takes one value"),
         ("share_port = 1", "1: share_port cannot be 1: it takes true or false"),
         (
@@ -233,3 +250,14 @@ fn another_address_needs_keys_or_a_word() {
 }
 
 const KEY: &str = "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+#[test]
+fn a_recording_is_what_the_file_says_over_the_defaults() {
+    let text = "[recording]\ndatabase = \"calls.db\"\nmax_age = 60\nmax_request_bytes = 7\n";
+    let recording = Config::from_toml(text).unwrap().recording.unwrap();
+    assert_eq!(recording.database.value, Database::File("calls.db".into()));
+    let mut expected = RecordSettings { max_age: Duration::from_secs(60), ..RecordSettings::default() };
+    expected.caps.request = 7;
+    assert_eq!(recording.settings, expected);
+    assert_eq!(Config::default().recording, None);
+}

@@ -30,6 +30,7 @@ fn what_is_in_force_is_told_with_where_it_comes_from() {
         "drain 5 line 2",
         "share_port true --share-port",
         "keys laptop",
+        "recording nowhere",
         "/openai/… goes to https://api.openai.com/… (built-in)",
         "key from PROVIDER_KEY",
         "connect 2.5 [upstream.openai.limits], line 9",

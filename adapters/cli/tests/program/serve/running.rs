@@ -2,6 +2,9 @@
 
 use std::process::Command;
 
+use steadfast_relay::Side;
+use steadfast_relay::record::{Calls, Database};
+
 use super::support::{APP_KEY_HASH, ConfigFile, Peer, Provider, Serving};
 use crate::support::steadfast;
 
@@ -135,4 +138,31 @@ fn too_few_descriptors_are_told() {
         "the system allows 128 open files: calls past 32 wait to be accepted; raise `ulimit -n`\n",
     );
     assert_eq!(serving.stop().code, Some(0));
+}
+
+#[test]
+fn what_went_through_is_recorded_when_it_ends() {
+    let provider = Provider::new();
+    let database = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("calls-{}.db", std::process::id()));
+    let (serving, _file) = relay("recorded", &provider, &format!("[recording]\ndatabase = {database:?}"));
+    let mut app = serving.ask("/local/v1/x", "authorization: Bearer sk-of-the-app\r\n", "{}");
+    let (mut peer, _) = provider.accept();
+    peer.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nthe-words");
+    app.until("the-words");
+    drop(app);
+    let ended = serving.stop();
+    assert_eq!((ended.code, ended.said.as_str()), (Some(0), ""));
+    let calls = Calls::open(&Database::File(database.clone())).expect("records");
+    let call = calls.recent(9).expect("a list").remove(0);
+    let ended = (&*call.target, call.status, call.ending.as_deref(), call.route.as_deref());
+    assert_eq!(ended, ("/local/v1/x", Some(200), Some("passed"), Some("local")));
+    let answer = calls.body(&call, Side::Answer).expect("a body");
+    assert_eq!(answer.runs(), [(0, b"the-words".to_vec())]);
+    assert!(!format!("{:?}", call.request_head).contains("sk-of-the-app"), "{:?}", call.request_head);
+    drop(calls);
+    // The target directory may keep what cannot be removed.
+    for end in ["", "-wal", "-shm"] {
+        _ = std::fs::remove_file(format!("{}{end}", database.display()));
+    }
 }
