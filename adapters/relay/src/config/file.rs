@@ -230,9 +230,9 @@ impl Entry<'_> {
     ///
     /// Errors: it is no table.
     fn table(&self) -> Result<Vec<Entry<'_>>, ConfigError> {
-        match self.value {
-            DeValue::Table(table) => Ok(entries(table, &self.key, self.lines)),
-            _ => Err(ConfigError::at(self.line, ConfigErrorReason::NotATable(self.key.clone()))),
+        match self.value.as_table() {
+            Some(table) => Ok(entries(table, &self.key, self.lines)),
+            None => Err(ConfigError::at(self.line, ConfigErrorReason::NotATable(self.key.clone()))),
         }
     }
 
