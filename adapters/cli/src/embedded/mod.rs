@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(30);
 const MAX_CONNECTIONS: usize = 1024;
 /// The longest body of a request: 16 MiB
 const MAX_BODY_BYTES: usize = 16 << 20;
-/// The most bytes of one read
+/// Room for one read, in bytes
 const READ_BYTES: usize = 16 << 10;
 /// How long a client may neither send nor read anything: 90 s
 const IDLE: Duration = Duration::from_secs(90);
@@ -147,10 +147,9 @@ async fn read(
             return Ok(Some(Ok((head, body))));
         }
         if is_dry {
-            let mut bytes = [0; READ_BYTES];
-            match timeout(IDLE, stream.read(&mut bytes)).await?? {
-                0 => return Ok(None),
-                read => unread.extend_from_slice(&bytes[..read]),
+            unread.reserve(READ_BYTES);
+            if timeout(IDLE, stream.read_buf(unread)).await?? == 0 {
+                return Ok(None);
             }
         }
     }
