@@ -7,7 +7,6 @@ mod multipart;
 mod recorder;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
@@ -16,6 +15,7 @@ use steadfast::verb::{Row, Service, anthropic, gemini, openai};
 use steadfast_blocking::Client;
 
 use recorder::{Recorded, Recorder};
+use steadfast_tests::peers::sdk;
 
 const KEY: &str = "sk-of-the-test";
 
@@ -65,7 +65,7 @@ const COMPARED: &[&str] = &[
 
 #[test]
 fn what_the_official_python_sdks_send() {
-    let Some(python) = peer("sdks/python/bin/python") else { return };
+    let Some(python) = sdk("python/bin/python") else { return };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/sdks/verbs.py");
     let (covered, forms) = differ_nowhere(Command::new(python).args(["-W", "ignore", script]));
     let expected: Vec<_> = FORMS.iter().map(|(api, name)| ((*api).to_owned(), (*name).to_owned())).collect();
@@ -82,7 +82,7 @@ fn what_the_official_python_sdks_send() {
 
 #[test]
 fn what_the_official_node_sdks_send() {
-    let Some(modules) = peer("sdks/node_modules") else { return };
+    let Some(modules) = sdk("node_modules") else { return };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/sdks/verbs.mjs");
     let folder = modules.parent().expect("it is in a folder");
     let (covered, forms) = differ_nowhere(Command::new("node").arg(script).current_dir(folder));
@@ -204,17 +204,4 @@ fn target(api: &str, target: &str) -> String {
     }
     let target = target.strip_suffix("?stream=false").unwrap_or(target);
     target.replacen("/v1/", "/v1beta/", 1)
-}
-
-/// A file of the peers that `tests/run` installs; where it is missing that is a skip, or with CI set a failure
-fn peer(path: &str) -> Option<PathBuf> {
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
-    let file = cache.join("steadfast-peers").join(path);
-    if file.exists() {
-        return Some(file);
-    }
-    assert!(std::env::var_os("CI").is_none(), "with CI set there has to be {}", file.display());
-    println!("skipped: 1 (no official SDKs: tests/run installs them)");
-    None
 }

@@ -3,6 +3,7 @@
 mod check;
 mod keys;
 mod running;
+mod sdks;
 mod support;
 
 use serde_json::Value;
