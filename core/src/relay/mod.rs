@@ -52,7 +52,7 @@ pub use self::answer::{Code, OwnAnswer, Served, Shape};
 pub use self::event::{Command, Ending, Exchanged, Fact, Item, Link, State, Tap, Timer};
 pub use self::front::MAX_LINGER_BYTES;
 pub use self::limits::{Limits, Retries};
-pub use self::route::{AppKey, Gate, Route, RouteError, RouteId, Routes};
+pub use self::route::{APP_KEY_FIELD, AppKey, Gate, Route, RouteError, RouteId, Routes};
 pub use self::tap::{Caps, Capture, Captured, Counted, Side};
 
 use self::body::Body;
