@@ -24,17 +24,3 @@ pub fn path(peer: &str, file: &str) -> Option<PathBuf> {
     println!("skipped: 1 (no peer {peer}: tests/run installs it)");
     None
 }
-
-/// A file of the official SDKs that `tests/run` installs; where it is missing that is a skip, or with CI set a
-/// failure
-pub fn sdk(path: &str) -> Option<PathBuf> {
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
-    let file = cache.join("steadfast-peers/sdks").join(path);
-    if file.exists() {
-        return Some(file);
-    }
-    assert!(std::env::var_os("CI").is_none(), "with CI set there has to be {}", file.display());
-    println!("skipped: 1 (no official SDKs: tests/run installs them)");
-    None
-}

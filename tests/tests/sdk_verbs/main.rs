@@ -15,7 +15,7 @@ use steadfast::verb::{Row, Service, anthropic, gemini, openai};
 use steadfast_blocking::Client;
 
 use recorder::{Recorded, Recorder};
-use steadfast_tests::peers::sdk;
+use steadfast_tests::peers::path;
 
 const KEY: &str = "sk-of-the-test";
 
@@ -65,7 +65,7 @@ const COMPARED: &[&str] = &[
 
 #[test]
 fn what_the_official_python_sdks_send() {
-    let Some(python) = sdk("python/bin/python") else { return };
+    let Some(python) = path("sdks", "python/bin/python") else { return };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/sdks/verbs.py");
     let (covered, forms) = differ_nowhere(Command::new(python).args(["-W", "ignore", script]));
     let expected: Vec<_> = FORMS.iter().map(|(api, name)| ((*api).to_owned(), (*name).to_owned())).collect();
@@ -82,7 +82,7 @@ fn what_the_official_python_sdks_send() {
 
 #[test]
 fn what_the_official_node_sdks_send() {
-    let Some(modules) = sdk("node_modules") else { return };
+    let Some(modules) = path("sdks", "node_modules") else { return };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/sdks/verbs.mjs");
     let folder = modules.parent().expect("it is in a folder");
     let (covered, forms) = differ_nowhere(Command::new("node").arg(script).current_dir(folder));

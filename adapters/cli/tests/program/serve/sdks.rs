@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use serde_json::Value;
-use steadfast_tests::peers::sdk;
+use steadfast_tests::peers::path;
 
 use super::support::Serving;
 
@@ -33,7 +33,7 @@ fn same_through_the_relay(script: &mut Command, calls: &[&str]) {
 
 #[test]
 fn the_official_python_sdks_get_the_same_bytes() {
-    let Some(python) = sdk("python/bin/python") else { return };
+    let Some(python) = path("sdks", "python/bin/python") else { return };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/peers/sdks/relayed.py");
     same_through_the_relay(
         Command::new(python).args(["-W", "ignore", script]),
@@ -52,7 +52,7 @@ fn the_official_python_sdks_get_the_same_bytes() {
 
 #[test]
 fn the_official_node_sdks_get_the_same_bytes() {
-    let Some(modules) = sdk("node_modules") else { return };
+    let Some(modules) = path("sdks", "node_modules") else { return };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/peers/sdks/relayed.mjs");
     let folder = modules.parent().expect("a folder");
     same_through_the_relay(
