@@ -16,7 +16,7 @@ use super::plan::{
 pub(super) const ONE_IN: u32 = 7;
 
 /// What happens in one of them
-const RARE: [fn(&mut Plan, &mut Choices<'_>); 16] = [
+const RARE: [fn(&mut Plan, &mut Choices<'_>); 17] = [
     prompt_blocked,
     message_begins_again,
     choice_after_marker,
@@ -32,6 +32,7 @@ const RARE: [fn(&mut Plan, &mut Choices<'_>); 16] = [
     unary_body_breaks_off,
     given_up,
     answer_near_its_cap,
+    event_past_its_cap,
     proxy_refuses,
 ];
 
@@ -176,6 +177,14 @@ fn answer_near_its_cap(plan: &mut Plan, choices: &mut Choices<'_>) {
     plan.is_of(choices.pick(&[Dialect::OpenAiChat, Dialect::Gemini, Dialect::Ollama]));
     let last = choices.pick(&[Piece::Text, Piece::Long]);
     plan.says(&[Piece::Long, Piece::Long, Piece::Long, last, Piece::Marker, Piece::Sentinel]);
+}
+
+fn event_past_its_cap(plan: &mut Plan, choices: &mut Choices<'_>) {
+    let overrides = Overrides::new().max_event_bytes(400);
+    plan.config = plan.config.with(&overrides).expect("a bound that can be had");
+    // So that it is seen on its way there.
+    plan.calls[0].client.read_bytes = choices.pick(&[50, 7]);
+    plan.says(&[Piece::Opening, Piece::Text, Piece::Flood]);
 }
 
 fn proxy_refuses(plan: &mut Plan, choices: &mut Choices<'_>) {
