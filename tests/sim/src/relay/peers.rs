@@ -217,7 +217,11 @@ impl Up {
             }
             return;
         }
-        let Some(answered) = &self.answered else { return };
+        let Some(answered) = &mut self.answered else { return };
+        if request.is_head {
+            // There is no body that could be broken.
+            answered.answer.broken_at = None;
+        }
         let is_due = match answered.when {
             When::Unasked => true,
             When::Early => !self.got.is_empty(),
@@ -230,7 +234,9 @@ impl Up {
         let (mut wire, head_length) = answered.answer.wire(request.is_head);
         self.answer_length = wire.len();
         self.head_length = head_length;
-        wire.extend(std::iter::repeat_n(b'!', answered.surplus));
+        // Behind what is no HTTP there is no telling where anything ends.
+        let surplus = if answered.answer.broken_at.is_some() { 0 } else { answered.surplus };
+        wire.extend(std::iter::repeat_n(b'!', surplus));
         wire.truncate(answered.cut.unwrap_or(wire.len()));
         let (piece, pause) = answered.trickle.unwrap_or((wire.len().max(1), Duration::ZERO));
         let mut at = now + answered.delay;

@@ -99,7 +99,7 @@ impl<'c> World<'c> {
             events: 0,
             steps: 0,
             digest: Digest::default(),
-            log: is_logged.then(|| format!("{plan:#?}\n")),
+            log: is_logged.then(|| format!("{plan:?}\n")),
             plan,
         };
         Self { exchange, side }
