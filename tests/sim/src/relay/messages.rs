@@ -64,7 +64,8 @@ impl Request {
             Goes::Nowhere | Goes::Malformed => "/nowhere".to_owned(),
         };
         let version = if self.is_old { "1.0" } else { "1.1" };
-        let mut head = format!("{} {target} HTTP/{version}\r\nHost: relay\r\nX-Odd-CASE: a\r\n", self.method());
+        let mut head =
+            format!("{} {target} HTTP/{version}\r\nHost: relay\r\nX-Odd-CASE: a\r\n", self.method());
         match (self.is_old, self.keeps_alive) {
             (true, true) => head.push_str("Connection: keep-alive\r\n"),
             (false, false) => head.push_str("Connection: close\r\n"),
@@ -158,8 +159,9 @@ impl Answer {
             Framing::None | Framing::UntilClose => String::new(),
         };
         let status = self.status;
-        let head =
-            format!("HTTP/1.1 {status} Why Not\r\nDate: now\r\nKeep-Alive: timeout=5\r\nX-oDD: b\r\n{field}\r\n");
+        let head = format!(
+            "HTTP/1.1 {status} Why Not\r\nDate: now\r\nKeep-Alive: timeout=5\r\nX-oDD: b\r\n{field}\r\n"
+        );
         wire.extend_from_slice(head.as_bytes());
         let length = wire.len();
         if !to_head {
@@ -282,7 +284,9 @@ fn framed(payload: &[u8], framing: Framing, chunk: usize) -> Vec<u8> {
 fn unchunk(body: &[u8]) -> Result<(Vec<u8>, bool), String> {
     let (mut payload, mut rest) = (Vec::new(), body);
     loop {
-        let Some(line) = rest.windows(2).position(|pair| pair == b"\r\n") else { return Ok((payload, false)) };
+        let Some(line) = rest.windows(2).position(|pair| pair == b"\r\n") else {
+            return Ok((payload, false));
+        };
         let size = String::from_utf8_lossy(&rest[..line]);
         let size = if size.contains('\r') { "" } else { size.split(';').next().unwrap_or_default() };
         let size = usize::from_str_radix(size, 16).map_err(|_| format!("no size of a chunk: {size:?}"))?;

@@ -118,9 +118,21 @@ impl App {
             _ if self.has_left => 0,
             Takes::All => usize::MAX,
             Takes::Stalls(behind) => behind.saturating_sub(self.got.len()),
-            Takes::Slowly(most, _) => if now < self.takes_from { 0 } else { most },
+            Takes::Slowly(most, _) => {
+                if now < self.takes_from {
+                    0
+                } else {
+                    most
+                }
+            }
             Takes::Pauses(behind, _) if self.got.len() < behind => behind - self.got.len(),
-            Takes::Pauses(..) => if now < self.takes_from { 0 } else { usize::MAX },
+            Takes::Pauses(..) => {
+                if now < self.takes_from {
+                    0
+                } else {
+                    usize::MAX
+                }
+            }
         }
     }
 
@@ -217,7 +229,7 @@ impl Up {
             }
             return;
         }
-        let Some(answered) = &mut self.answered else { return };
+        let Some(answered) = self.answered.as_mut().filter(|_| !self.has_begun) else { return };
         if request.is_head {
             // There is no body that could be broken.
             answered.answer.broken_at = None;
@@ -225,9 +237,11 @@ impl Up {
         let is_due = match answered.when {
             When::Unasked => true,
             When::Early => !self.got.is_empty(),
-            When::Whole => request.check_sent(&self.got).unwrap_or(true),
+            When::Whole => {
+                self.got.len() > request.payload.len() && request.check_sent(&self.got) != Ok(false)
+            }
         };
-        if self.has_begun || !is_due {
+        if !is_due {
             return;
         }
         self.has_begun = true;

@@ -311,7 +311,11 @@ fn draw_answered(choices: &mut Choices<'_>) -> Answered {
         delay: soon(choices),
         trickle: choices.one_in(4).then(|| (1 + size(choices, 900), moment(choices))),
         cut: (may_be_cut && choices.one_in(4)).then(|| size(choices, 1_500)),
-        surplus: if framing != Framing::UntilClose && choices.one_in(8) { 1 + choices.below(50) as usize } else { 0 },
+        surplus: if framing != Framing::UntilClose && choices.one_in(8) {
+            1 + choices.below(50) as usize
+        } else {
+            0
+        },
         end,
         reads: choices.one_in(10).then(|| size(choices, 1_500)),
         breaks: choices.one_in(8).then(|| size(choices, 1_500)),

@@ -60,7 +60,10 @@ impl Side<'_> {
             return Ok(());
         }
         let (told, bytes) = (exchanged.sends, exchanged.answer_bytes);
-        let what = format!("{told} sends are told, {sends} were; {sent} and {bytes} bytes, taps {:?}", self.watch.taps);
+        let what = format!(
+            "{told} sends are told, {sends} were; {sent} and {bytes} bytes, taps {:?}",
+            self.watch.taps
+        );
         Err(self.wrong(Invariant::Ruling, what))
     }
 

@@ -107,8 +107,8 @@ impl Side<'_> {
         self.state_met(state);
         let fed = self.app.stream.read;
         let is_under_way = !matches!(state, State::Idle | State::Lingering | State::Over);
-        let has_begun = state == State::Idle
-            && self.app.starts.get(self.watch.overs).is_some_and(|start| fed > *start);
+        let has_begun =
+            state == State::Idle && self.app.starts.get(self.watch.overs).is_some_and(|start| fed > *start);
         if self.watch.began.is_none() && (is_under_way || has_begun) {
             self.watch.began = Some(self.now);
             if self.watch.overs > 0 {
@@ -137,11 +137,14 @@ impl Side<'_> {
     ) -> Result<(), Violation> {
         let reads_on = matches!(state, State::Waiting | State::Answering) && wants.reads_app && for_up > 0;
         if (wants.reads_up && for_app > 0) || reads_on {
-            let what = format!("it reads in {state:?} with {for_app} bytes for the app, {for_up} for the provider");
+            let what =
+                format!("it reads in {state:?} with {for_app} bytes for the app, {for_up} for the provider");
             return Err(self.wrong(Invariant::BackPressure, what));
         }
         if wants.writes_app != (for_app > 0) {
-            return Err(self.wrong(Invariant::BackPressure, format!("{for_app} bytes wait for the app, {wants:?}")));
+            return Err(
+                self.wrong(Invariant::BackPressure, format!("{for_app} bytes wait for the app, {wants:?}"))
+            );
         }
         Ok(())
     }

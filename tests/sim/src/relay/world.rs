@@ -7,7 +7,9 @@ use std::time::Duration;
 use http::StatusCode;
 use steadfast::call::CloseMode;
 use steadfast::machine::{Ended, Event, FailureKind, IoFailure, Machine, Stage, Step};
-use steadfast::relay::{Closing, Command, Exchange, Fact, Item, Link, Route, Routes, Served, State, Tap, Timer};
+use steadfast::relay::{
+    Closing, Command, Exchange, Fact, Item, Link, Route, Routes, Served, State, Tap, Timer,
+};
 use steadfast::time::Instant;
 
 use super::coverage::Coverage;
@@ -267,8 +269,7 @@ impl<'c> World<'c> {
             }
             Next::Served => {
                 side.serves_at = None;
-                let served =
-                    Served { status: StatusCode::OK, fields: Vec::new(), body: PAGE.to_vec() };
+                let served = Served { status: StatusCode::OK, fields: Vec::new(), body: PAGE.to_vec() };
                 self.tell(Event::Fact(Fact::Served(Box::new(served))))
             }
         }
@@ -368,8 +369,9 @@ impl<'c> World<'c> {
                 }
             }
         }
-        let up = side.ups.last().map(|up| exchange.outgoing(Link::Up(up.id)).concat().len());
-        let for_app = exchange.outgoing(Link::App).concat().len();
+        let waiting = |link| exchange.outgoing(link).iter().map(|part| part.len()).sum::<usize>();
+        let up = side.ups.last().map(|up| waiting(Link::Up(up.id)));
+        let for_app = waiting(Link::App);
         side.wants = wants;
         side.check_wait(exchange.state(), wants, exchange.held(), (for_app, up.unwrap_or(0)))
     }
