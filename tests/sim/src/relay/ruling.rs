@@ -117,7 +117,7 @@ impl Side<'_> {
             }
             Ending::AppLeft => self.app.has_left,
             Ending::Stopped => self.watch.is_cancelled,
-            _ => false,
+            Ending::Passed | Ending::Served | Ending::Refused(_) | Ending::Limit(_) | Ending::Broken => false,
         };
         if !is_right {
             return Err(self.wrong(Invariant::Ruling, format!("{ending:?} without a reason")));
@@ -197,7 +197,12 @@ impl Side<'_> {
                     | Code::GatewayOverloaded
                     | Code::GatewayDraining
                     | Code::RequestTimeout => None,
-                    _ => Some("false"),
+                    Code::UpstreamTimeout
+                    | Code::UpstreamFailed
+                    | Code::NotFound
+                    | Code::Unauthorized
+                    | Code::BadPath
+                    | Code::BadRequest(_) => Some("false"),
                 };
                 (is_to_head || body.contains(code.name()))
                     && field("x-request-id") == Some(&exchanged.request_id)

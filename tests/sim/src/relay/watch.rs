@@ -192,9 +192,9 @@ impl Side<'_> {
         let sends = self.attempts().iter().filter(|up| !up.got.is_empty()).count() as u32;
         let head_read = self.attempts().last().and_then(|up| up.head_read).unwrap_or(self.now);
         let (least, longest) = pauses(self.limits(), sends);
-        let is_right = deadline.is_some_and(|(at, timer)| match timer {
-            Timer::Pause => at >= head_read + least && at <= head_read + longest && at <= most,
-            _ => at == most && most <= head_read + longest,
+        let is_right = deadline.is_some_and(|(at, timer)| {
+            let is_pause = timer == Timer::Pause && at >= head_read + least && at <= most;
+            (is_pause || at == most) && at <= head_read + longest
         });
         if is_right {
             return Ok(());

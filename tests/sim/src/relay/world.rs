@@ -214,7 +214,7 @@ impl<'c> World<'c> {
             Next::AppWrites => {
                 let outgoing = exchange.outgoing(Link::App).concat();
                 let sent = side.choices.length(outgoing.len().min(side.app.room(side.now)));
-                side.to_app(&outgoing[..sent]);
+                side.app_takes(&outgoing[..sent]);
                 self.tell(Event::Sent(Link::App, sent))
             }
             Next::AppLeaves(how) => {
@@ -535,7 +535,7 @@ impl Side<'_> {
         let most = bytes.len().min(room);
         let took = if most == 0 || self.choices.one_in(5) { 0 } else { self.choices.length(most) };
         match to {
-            Link::App => self.to_app(&bytes[..took]),
+            Link::App => self.app_takes(&bytes[..took]),
             Link::Up(_) => {
                 if let Some(up) = self.ups.last_mut() {
                     up.got.extend_from_slice(&bytes[..took]);
@@ -546,7 +546,7 @@ impl Side<'_> {
         Ok(took)
     }
 
-    fn to_app(&mut self, bytes: &[u8]) {
+    fn app_takes(&mut self, bytes: &[u8]) {
         self.digest.bytes(bytes);
         if !bytes.is_empty() {
             self.watch.part_at = self.now;
