@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -15,8 +16,8 @@ use steadfast::trace::Bodies;
 use crate::connect::ConnectArgs;
 use crate::help::{
     CALL_EXAMPLES, CONFIG_EXAMPLES, DECODE_EXAMPLES, DEMO_EXAMPLES, GAPS_EXAMPLES, MOCK_EXAMPLES,
-    REPLAY_EXAMPLES, SIM_EXAMPLES, call_long_help, config_long_help, decode_long_help, exit_codes,
-    gaps_long_help, replay_long_help, sim_long_help,
+    REPLAY_EXAMPLES, SERVE_EXAMPLES, SIM_EXAMPLES, call_long_help, config_long_help, decode_long_help,
+    exit_codes, gaps_long_help, replay_long_help, serve_long_help, sim_long_help,
 };
 use crate::plant::{self, Plant};
 use crate::provider::Provider;
@@ -54,6 +55,9 @@ pub(crate) enum Command {
     /// Serve a scenario's script over HTTP, for any client
     #[command(after_help = MOCK_EXAMPLES, after_long_help = format!("{MOCK_EXAMPLES}\n{}", exit_codes()))]
     Mock(MockArgs),
+    /// Relay the calls of any SDK to their providers: bounded, and safely retried
+    #[command(after_help = SERVE_EXAMPLES, after_long_help = serve_long_help())]
+    Serve(ServeArgs),
     /// Play random calls against random servers in virtual time, and check what must always hold
     #[command(after_help = SIM_EXAMPLES, after_long_help = sim_long_help())]
     Sim(SimArgs),
@@ -282,6 +286,41 @@ pub(crate) struct MockArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct ServeArgs {
+    /// The file that configures it; SIGHUP has it read again
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
+    /// Relay /NAME/… to that URL; without one, to openai, anthropic or gemini; can be given more than once
+    #[arg(long, value_name = "NAME=URL")]
+    pub(crate) upstream: Vec<String>,
+
+    /// Where to listen, instead of where the file says [127.0.0.1:7071 by default]; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: Option<SocketAddr>,
+
+    /// Let other processes listen on the same port
+    #[arg(long)]
+    pub(crate) share_port: bool,
+
+    /// Listen on addresses that others can reach even though no keys are configured
+    #[arg(long)]
+    pub(crate) without_keys: bool,
+
+    /// Print what would be in force, and where each part comes from, and serve nothing
+    #[arg(long)]
+    pub(crate) check: bool,
+
+    /// Print the hash of the key on stdin, for the file's [keys], and serve nothing
+    #[arg(long, exclusive = true)]
+    pub(crate) hash_key: bool,
+
+    /// Print where it listens, or with --check what would be in force, as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct SimArgs {
     /// How many runs to play, each of up to three calls
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
@@ -337,6 +376,7 @@ impl Command {
             Self::Demo(_) => "demo",
             Self::Gaps(_) => "gaps",
             Self::Mock(_) => "mock",
+            Self::Serve(_) => "serve",
             Self::Sim(_) => "sim",
             Self::Replay(_) => "replay",
         }
@@ -428,6 +468,7 @@ mod tests {
             | Command::Gaps(_)
             | Command::Mock(_)
             | Command::Replay(_)
+            | Command::Serve(_)
             | Command::Sim(_)) => {
                 panic!("{other:?}")
             }
@@ -523,7 +564,7 @@ mod tests {
         assert!(help.contains("Examples:\n  steadfast call \"Say hello.\"\n"));
         assert!(help.contains("\n  connect_timeout              10  Name look-up, TCP, TLS"), "{help}");
         assert!(help.contains("\n  openai     https://api.openai.com/v1 ["));
-        for name in ["call", "config", "decode", "demo", "gaps", "mock", "replay", "sim"] {
+        for name in ["call", "config", "decode", "demo", "gaps", "mock", "replay", "serve", "sim"] {
             let help = long_help(name);
             assert!(help.contains("Examples:\n  steadfast "), "{name}");
             assert!(help.contains("\n  130  cancelled: by Ctrl-C, or"), "{name}: {help}");

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::CallArgs;
-use crate::embedded;
+use crate::embedded::Embedded;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::read_all;
@@ -32,6 +32,11 @@ const TICK: Duration = Duration::from_millis(100);
 /// The most bytes of a prompt on stdin: 16 MiB
 const MAX_PROMPT_BYTES: usize = 16 << 20;
 
+/// What the embedded provider answers
+const EMBEDDED_ANSWER: &str = "Hello! This answer comes from the provider that is embedded in steadfast: a \
+    script, not a model. Set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or name a server by \
+    --base-url, and a model will answer in its place.";
+
 /// Runs the command
 pub(crate) fn run(args: &CallArgs) -> Result<Exit, Failure> {
     let client = args.connect.applied_to(Client::new());
@@ -44,8 +49,7 @@ pub(crate) fn run(args: &CallArgs) -> Result<Exit, Failure> {
             "no key and no --base-url: the embedded provider answers, in the form of {}",
             asked.profile.name
         ));
-        let mock = embedded::start(asked.profile.provider, !args.no_stream)?;
-        asked = asked.at(embedded.insert(mock).base_url());
+        asked = asked.at(embedded.insert(Embedded::start(EMBEDDED_ANSWER)?).base_url());
     }
     let want = if args.no_stream { Want::Whole } else { Want::Stream };
     let request = asked.request(args.model.as_deref(), &prompt, want)?;

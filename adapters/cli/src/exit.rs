@@ -74,7 +74,7 @@ impl Exit {
         match self {
             Self::Completed => "completed",
             Self::Failed => {
-                "failed for another reason, as where stdout takes no more; in `demo`, a scenario did not agree; in `sim`, an invariant did not hold or no run met some fault or transition; in `gaps`, a gap was too long"
+                "failed for another reason, as where stdout takes no more; in `demo`, a scenario did not agree; in `sim`, an invariant did not hold or no run met some fault or transition; in `gaps`, a gap was too long; in `serve`, calls still ran at the drain bound and were cut off"
             }
             Self::Usage => {
                 "usage: the command line, the environment or a file cannot be used; in `gaps`, nothing could be measured"
@@ -91,7 +91,9 @@ impl Exit {
             Self::Transport => "transport: the connection, or a proxy on its way, failed",
             Self::Protocol => "protocol: the peer broke HTTP, SSE or JSON, or a size bound",
             Self::InBand => "in-band error, or the prompt was blocked",
-            Self::Cancelled => "cancelled: by Ctrl-C, or because nobody reads the answer any more",
+            Self::Cancelled => {
+                "cancelled: by Ctrl-C, or because nobody reads the answer any more; in `serve`, by a second signal"
+            }
         }
     }
 }

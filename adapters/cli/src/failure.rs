@@ -2,6 +2,9 @@
 
 use std::io;
 
+use steadfast_relay::ServerError;
+use steadfast_relay::record::DatabaseError;
+
 use crate::usage::UsageError;
 
 /// Why a command could not do its work
@@ -21,6 +24,12 @@ pub(crate) enum Failure {
         /// Why
         error: io::Error,
     },
+    /// The relay cannot listen
+    #[error(transparent)]
+    Serve(#[from] ServerError),
+    /// Calls cannot be recorded
+    #[error(transparent)]
+    Record(#[from] DatabaseError),
     /// Stdout takes no more
     #[error("cannot write to stdout: {0}")]
     Output(io::Error),

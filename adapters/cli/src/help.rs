@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use steadfast::config::{Field, RequestConfig};
+use steadfast_relay::{Limit, RouteLimits};
 use steadfast_sim::random::Coverage;
 
 use crate::exit::Exit;
@@ -123,6 +124,53 @@ Examples:
   steadfast mock --script tests/scenarios/stream-mute-after-delta.toml
   steadfast mock --script FILE --port 8099
 ";
+
+pub(crate) const SERVE_EXAMPLES: &str = "\
+Examples:
+  steadfast serve
+  steadfast serve --upstream openai --upstream anthropic --upstream gemini
+  steadfast serve --upstream local=http://127.0.0.1:8080 --listen 127.0.0.1:0 --json
+  steadfast serve --config relay.toml --check
+  openssl rand -hex 32 | tee key | steadfast serve --hash-key
+";
+
+const SERVE_ABOUT: &str = "\
+Apps:
+  An SDK whose base URL was https://api.openai.com/v1 takes http://127.0.0.1:7071/openai/v1, and so for
+  /anthropic, /gemini (v1beta) and every other upstream by its name. Its key goes through to the provider,
+  unless the upstream has a key_env. Where [keys] are set, an app shows one in x-steadfast-key, or, where the
+  upstream has a key_env, as the key that its SDK is given. With no file and no upstream, an embedded
+  provider answers under all three.
+
+File:
+  listen, max_connections (1024), drain (30), share_port, without_keys; then tables. [upstream.NAME] has url,
+  shape (whose errors the relay's own look like: openai, anthropic or gemini; by the name, or openai) and
+  key_env (the variable that holds the key to use in place of the app's). [keys] has LABEL = \"sha256:…\".
+  [recording] has database (a file), max_age in seconds, max_bytes, max_queued_bytes, max_request_bytes,
+  max_answer_first_bytes and max_answer_last_bytes; without it nothing is recorded.
+  [limits] and [retries] hold for all upstreams, [upstream.NAME.limits] and [upstream.NAME.retries] for one.
+
+Output:
+  stdout has one line, `listening on http://127.0.0.1:7071`, or with --json an object: listening, base_url,
+  upstreams. stderr has the rest.
+
+Signals:
+  SIGTERM and Ctrl-C: new calls get 503 gateway_draining, those that run go on for up to `drain` seconds, then
+  it ends, with exit code 0, or 1 where some were cut off. A second one ends it at once, with exit code 130.
+  SIGHUP: the file is read again. Calls that run go on as they began; a file that cannot be put in force is
+  told on stderr, and what was in force stays.
+
+";
+
+pub(crate) fn serve_long_help() -> String {
+    let mut help = format!("{SERVE_EXAMPLES}\n{SERVE_ABOUT}Limits, with their defaults:\n");
+    let defaults = RouteLimits::default();
+    for limit in Limit::ALL {
+        let name = format!("{}.{}", limit.table(), limit.name());
+        _ = writeln!(help, "  {name:<22} {:>8}  {}", defaults.get(limit), limit.about());
+    }
+    format!("{help}\n{}", exit_codes())
+}
 
 pub(crate) const SIM_EXAMPLES: &str = "\
 Examples:

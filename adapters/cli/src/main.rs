@@ -18,6 +18,7 @@
 //! | `mock` | `steadfast mock` |
 //! | `config` | `steadfast config` |
 //! | `input` | what comes from stdin, or from a file |
+//! | `serve` | `steadfast serve` |
 //! | `sim`, `plant` | `steadfast sim`, and its `--plant` |
 //! | `record`, `replay` | `call --record` and `steadfast replay` |
 //! | `output`, `message` | what goes to stdout, and to stderr |
@@ -46,6 +47,7 @@ mod provider;
 mod record;
 mod replay;
 mod request;
+mod serve;
 mod settings;
 mod sim;
 mod usage;
@@ -88,6 +90,7 @@ fn run(config_file: Option<&Path>, command: &Command) -> Result<Exit, Failure> {
         Command::Gaps(args) => gaps::run(args),
         Command::Mock(args) => mock::run(args),
         Command::Replay(args) => replay::run(args),
+        Command::Serve(args) => serve::run(args),
         Command::Sim(args) => sim::run(args),
     }
 }

@@ -32,11 +32,18 @@ pub(crate) fn take_effect(
     Ok(())
 }
 
-fn read(path: &Path) -> Result<Overrides, UsageError> {
-    let name = || path.display().to_string();
-    let unreadable = |error: String| UsageError::Unreadable { path: name(), error };
+/// What a settings file says
+///
+/// Errors: it cannot be read, is too long, or is no UTF-8.
+pub(crate) fn read_text(path: &Path) -> Result<String, UsageError> {
+    let unreadable = |error: String| UsageError::Unreadable { path: path.display().to_string(), error };
     let bytes = File::open(path).and_then(|file| read_all(file, MAX_FILE_BYTES));
     let bytes = bytes.map_err(|error| unreadable(error.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|_| unreadable("not UTF-8".to_owned()))?;
-    Overrides::from_toml(&text).map_err(|error| UsageError::ConfigFile { path: name(), error })
+    String::from_utf8(bytes).map_err(|_| unreadable("not UTF-8".to_owned()))
+}
+
+fn read(path: &Path) -> Result<Overrides, UsageError> {
+    let text = read_text(path)?;
+    let path = || path.display().to_string();
+    Overrides::from_toml(&text).map_err(|error| UsageError::ConfigFile { path: path(), error })
 }

@@ -1,6 +1,7 @@
 //! What makes a command line, the environment, or a file, unusable.
 
 use steadfast::config::{ConfigError, EnvironmentError, FileError};
+use steadfast_relay::ConfigError as RelayConfigError;
 use steadfast_scenario::ParseError;
 use steadfast_tokio::RequestError;
 
@@ -31,6 +32,16 @@ pub(crate) enum UsageError {
     NoPrompt,
     #[error("{0} holds a character that a header cannot carry")]
     UnusableKey(&'static str),
+    #[error("{}{error}", of_file(path.as_deref(), error))]
+    Relay { path: Option<String>, error: RelayConfigError },
+    #[error(
+        "there is no key on stdin: pipe one in, as in `openssl rand -hex 32 | tee key | steadfast serve --hash-key`"
+    )]
+    NoKeyToHash,
+    #[error(
+        "a key of fewer than {0} characters can be found from its hash: make one by `openssl rand -hex 32`"
+    )]
+    ShortKey(usize),
     #[error("{path}: {error}")]
     Unreadable { path: String, error: String },
     #[error("{path}: {error}")]
@@ -46,4 +57,13 @@ pub(crate) enum UsageError {
     #[cfg(feature = "planted-faults")]
     #[error("--plant all plays runs until each fault is found: it goes with neither --replay nor --tape")]
     EveryFaultOnOneRun,
+}
+
+/// The file's name, to stand before what is wrong in it
+fn of_file(path: Option<&str>, error: &RelayConfigError) -> String {
+    match (path, error.line) {
+        (Some(path), Some(_)) => format!("{path}:"),
+        (Some(path), None) => format!("{path}: "),
+        (None, _) => String::new(),
+    }
 }

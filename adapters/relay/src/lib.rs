@@ -9,17 +9,29 @@
 //! | `server` | [`Server`]: listens, accepts, drains |
 //! | `serving` | one connection of an app, and the runtime of its exchanges |
 //! | `app_socket` | an app's socket, which tells when the app has gone |
+//! | `config` | [`Config`]: what a file and a command line say, and the routes that it makes |
+//! | `keys` | [`Keys`]: who may use the relay |
+//! | `record` | [`Recorder`]: what went through, in a database |
 //! | `shared` | what all connections share: routes, the client towards the providers, admission |
 
 mod app_socket;
+mod config;
+mod keys;
+pub mod record;
 mod server;
 mod serving;
 mod shared;
 
+pub use config::{
+    Config, ConfigError, ConfigErrorReason, DEFAULT_DRAIN, DEFAULT_MAX_CONNECTIONS, DEFAULT_PORT, Limit,
+    OWN_PATHS, Recording, RouteLimits, Setting, Source, Upstream,
+};
+pub use keys::{KeyHash, Keys, NotAHash};
+pub use record::Recorder;
 pub use server::{Server, ServerError};
 pub use shared::{Observer, Pages, Relay, Seen};
 /// The pure part
 pub use steadfast::relay::{
-    Code, Ending, Exchanged, Gate, Limits, Retries, Route, RouteError, RouteId, Routes, Served, Shape, Tap,
-    Timer,
+    Code, Ending, Exchanged, Gate, Limits, Retries, Route, RouteError, RouteId, Routes, Served, Shape, Side,
+    Tap, Timer,
 };

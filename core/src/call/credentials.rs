@@ -19,7 +19,7 @@ pub(super) fn is_credential(name: &HeaderName) -> bool {
 ///
 /// Every gateway has names of its own, so a part of the name tells: a value too many that is blanked does
 /// less harm than one too few.
-fn names_credential(name: &str) -> bool {
+pub(crate) fn names_credential(name: &str) -> bool {
     /// Wherever they stand in the name
     const PARTS: [&str; 10] = [
         "auth",
@@ -79,7 +79,7 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
 
 /// The credentials that one request carries, the longest first: one may be part of another
 #[derive(Clone, Default)]
-pub(super) struct Credentials(Vec<Vec<u8>>);
+pub(crate) struct Credentials(Vec<Vec<u8>>);
 
 impl Credentials {
     /// Shorter ones would blank ordinary words
@@ -88,7 +88,7 @@ impl Credentials {
     const MAX_LEFT_BYTES: usize = 3;
 
     /// The credentials in header fields, and in query parameters whose name says so
-    pub(super) fn of(headers: &HeaderMap, target: &PathAndQuery) -> Self {
+    pub(crate) fn of(headers: &HeaderMap, target: &PathAndQuery) -> Self {
         let in_headers = headers.iter().filter(|(name, _)| is_credential(name)).flat_map(|(name, value)| {
             let value = value.as_bytes();
             match *name {
@@ -119,12 +119,12 @@ impl Credentials {
     }
 
     /// Those of another set as well
-    pub(super) fn add_all(&mut self, other: Self) {
+    pub(crate) fn add_all(&mut self, other: Self) {
         other.0.into_iter().for_each(|spelling| self.insert(spelling));
     }
 
     /// The credential in one more header field's value
-    pub(super) fn add(&mut self, value: &HeaderValue) {
+    pub(crate) fn add(&mut self, value: &HeaderValue) {
         self.hold(after_space(value.as_bytes()));
     }
 
@@ -147,7 +147,7 @@ impl Credentials {
     /// Each spelling and what stands for it in a trace, the longest first
     ///
     /// What stands for a credential in another spelling is that of the credential, in this spelling.
-    pub(super) fn placeholders(&self) -> Vec<(Vec<u8>, String)> {
+    pub(crate) fn placeholders(&self) -> Vec<(Vec<u8>, String)> {
         let of = |number: usize, known: &Vec<u8>| {
             let plain = self.0.iter().position(|plain| plain != known && spellings(plain).contains(known));
             let Some(number) = plain else { return placeholder(known, number) };
@@ -168,7 +168,7 @@ impl Credentials {
     }
 
     /// Blanks every credential in `text`
-    pub(super) fn blank(&self, text: &mut String) {
+    pub(crate) fn blank(&self, text: &mut String) {
         for secret in self.as_text().filter(|secret| text.contains(&**secret)).collect::<Vec<_>>() {
             *text = text.replace(&*secret, Self::BLANK);
         }

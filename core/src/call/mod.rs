@@ -67,7 +67,7 @@ use crate::trace::{Noted, Recorder};
 
 use assembly::Assembly;
 use attempt::{Attempt, AttemptPhase, PeerEnd, Transport};
-pub(crate) use credentials::blanked;
+pub(crate) use credentials::{Credentials, blanked, names_credential};
 use ending::settle;
 pub use event::{AttemptId, CloseMode, Command, Fact, Item, State, Timer};
 pub use header_source::HeaderSource;

@@ -27,7 +27,11 @@ pub enum ConfigError {
 
 /// The one of `names` nearest to `name`: one that contains it before any other, and the first of them
 /// where several are as near
-pub(super) fn nearest(name: &str, names: impl IntoIterator<Item = &'static str>) -> &'static str {
+///
+/// # Panics
+///
+/// Where there are no names.
+pub fn nearest(name: &str, names: impl IntoIterator<Item = &'static str>) -> &'static str {
     // No known name is that long, so what follows does not matter: the work stays bounded.
     let name: String = name.chars().take(64).collect::<String>().to_ascii_lowercase();
     names

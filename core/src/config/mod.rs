@@ -104,7 +104,7 @@ mod value;
 
 pub use effective::{EffectiveConfig, Origin, Source};
 pub use environment::{CONFIG_FILE_VARIABLE, EnvironmentError};
-pub use error::ConfigError;
+pub use error::{ConfigError, nearest};
 #[cfg(feature = "toml")]
 pub use file::{FileError, FileErrorReason};
 pub use scope::{Scope, Scoped};

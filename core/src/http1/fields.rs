@@ -63,7 +63,7 @@ impl Fields {
     }
 
     /// Adds a field line; the name must be a token
-    pub(super) fn push(&mut self, name: &str, value: &[u8]) {
+    pub(crate) fn push(&mut self, name: &str, value: &[u8]) {
         self.bytes.extend_from_slice(name.as_bytes());
         let name = self.bytes.len();
         self.bytes.extend_from_slice(value);

@@ -112,6 +112,22 @@ pub enum Timer {
     KeepAlive,
 }
 
+impl Timer {
+    /// The name of the limit, as it stands in a route's settings
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Total => "total",
+            Self::FirstByte => "first_byte",
+            Self::Silence => "silence",
+            Self::Connect => "connect",
+            Self::RequestHead => "request_head",
+            Self::Pause => "pause",
+            Self::Linger => "linger",
+            Self::KeepAlive => "keep_alive",
+        }
+    }
+}
+
 /// How an exchange ended
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
@@ -129,6 +145,21 @@ pub enum Ending {
     AppLeft,
     /// The relay was stopped
     Stopped,
+}
+
+impl Ending {
+    /// What kind of ending it is, in snake case
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Served => "served",
+            Self::Refused(_) => "refused",
+            Self::Limit(_) => "limit",
+            Self::Broken => "broken",
+            Self::AppLeft => "app_left",
+            Self::Stopped => "stopped",
+        }
+    }
 }
 
 /// What is known of an exchange that is over

@@ -12,6 +12,7 @@
 //! | `limits.rs` | [`Limits`]: how long each part may take, and what is sent again |
 //! | `route.rs` | [`Routes`]: which provider a path belongs to |
 //! | `admission.rs` | [`Admission`]: how many connections to providers may be open |
+//! | `tap.rs` | [`Capture`]: what goes by, as it is recorded |
 //! | `answer.rs` | [`OwnAnswer`]: the relay's own errors |
 //!
 //! One machine serves one connection of an app, exchange after exchange:
@@ -39,6 +40,7 @@ mod front;
 mod limits;
 mod passing;
 mod route;
+mod tap;
 #[cfg(test)]
 mod tests;
 mod upstream;
@@ -50,7 +52,8 @@ pub use self::answer::{Code, OwnAnswer, Served, Shape};
 pub use self::event::{Command, Ending, Exchanged, Fact, Item, Link, State, Tap, Timer};
 pub use self::front::MAX_LINGER_BYTES;
 pub use self::limits::{Limits, Retries};
-pub use self::route::{AppKey, Gate, Route, RouteError, RouteId, Routes};
+pub use self::route::{APP_KEY_FIELD, AppKey, Gate, Route, RouteError, RouteId, Routes};
+pub use self::tap::{Caps, Capture, Captured, Counted, Side};
 
 use self::body::Body;
 use self::front::Front;
@@ -287,7 +290,7 @@ impl Exchange {
             Timer::Total | Timer::FirstByte
                 if self.current.passing.is_none() && self.current.status.is_none() =>
             {
-                self.attempt_ended(Reason::Bound(bound_name(timer)));
+                self.attempt_ended(Reason::Bound(timer.name()));
                 self.refuse(Code::UpstreamTimeout);
             }
             Timer::Total | Timer::FirstByte | Timer::Silence => self.limit(timer),
@@ -304,7 +307,7 @@ impl Exchange {
 
     /// A limit is reached behind the head: the connection is closed, nothing is added
     fn limit(&mut self, timer: Timer) {
-        self.attempt_ended(Reason::Bound(bound_name(timer)));
+        self.attempt_ended(Reason::Bound(timer.name()));
         self.front.drop_window();
         self.over(Ending::Limit(timer));
     }
@@ -589,20 +592,6 @@ impl Current {
             ending: None,
             timeline: Timeline::new(seed, now),
         }
-    }
-}
-
-/// The name of the limit, as it stands in a route's settings
-const fn bound_name(timer: Timer) -> &'static str {
-    match timer {
-        Timer::Total => "total",
-        Timer::FirstByte => "first_byte",
-        Timer::Silence => "silence",
-        Timer::Connect => "connect",
-        Timer::RequestHead => "request_head",
-        Timer::Pause => "pause",
-        Timer::Linger => "linger",
-        Timer::KeepAlive => "keep_alive",
     }
 }
 

@@ -101,6 +101,12 @@ impl Route {
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
+
+    /// What takes the place of its name in a URL: the provider's origin, and the path where there is one
+    pub fn upstream(&self) -> String {
+        let scheme = if self.origin.is_tls() { "https" } else { "http" };
+        format!("{scheme}://{}{}", self.origin.authority(), self.base)
+    }
 }
 
 /// A route without its key
@@ -115,6 +121,10 @@ impl fmt::Debug for Route {
     }
 }
 
+/// The field for the relay's own key, where the app's other credentials are the provider's; it is never
+/// passed on
+pub const APP_KEY_FIELD: &str = "x-steadfast-key";
+
 /// Decides whether an app may use the relay, by the fields of its request
 pub trait Gate: Send + Sync {
     /// Whose key the app showed, or `None` where it is none that is known
@@ -126,8 +136,8 @@ pub trait Gate: Send + Sync {
 pub struct AppKey {
     /// What the key is called; no secret
     pub label: Arc<str>,
-    /// The name of the field that it came in, which is not passed on
-    pub field: &'static str,
+    /// The names of all fields that it came in, none of which is passed on
+    pub fields: Vec<&'static str>,
 }
 
 /// All routes, and the paths that the relay serves itself

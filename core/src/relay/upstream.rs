@@ -3,6 +3,7 @@
 use super::answer::Code;
 use super::event::{Command, Ending, State};
 use super::limits::is_overload;
+use super::route::APP_KEY_FIELD;
 use super::{Exchange, Told};
 use crate::call::{AttemptId, CloseMode};
 use crate::http1::{ForwardedRequest, Http1Error, Limits as DecoderLimits, ResponseDecoder, ResponseHead};
@@ -84,7 +85,8 @@ impl Exchange {
         up.is_open = true;
         up.is_reused = is_reused;
         let route = routes.get(route);
-        let mut dropped: Vec<&str> = current.key.iter().map(|key| key.field).collect();
+        let mut dropped = vec![APP_KEY_FIELD];
+        dropped.extend(current.key.iter().flat_map(|key| &key.fields));
         if route.key.is_some() {
             dropped.extend(CREDENTIALS);
         }

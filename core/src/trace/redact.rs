@@ -52,7 +52,7 @@ impl Redactor {
     /// Replaces the secrets in `window` from `from` on, and returns how far that is certain
     ///
     /// What is left could be the beginning of a secret. How the bytes were cut makes no difference.
-    pub(super) fn scan(&self, window: &mut [u8], from: usize) -> usize {
+    pub(crate) fn scan(&self, window: &mut [u8], from: usize) -> usize {
         let Some(begins) = &self.begins else { return window.len() };
         let mut at = from;
         while at < window.len() {
@@ -72,7 +72,7 @@ impl Redactor {
     }
 
     /// Replaces the beginning of a secret that `left` is, after which nothing more comes
-    pub(super) fn settle(&self, left: &mut [u8]) {
+    pub(crate) fn settle(&self, left: &mut [u8]) {
         let secret = self.secrets.iter().find(|secret| secret.bytes.starts_with(left));
         if let Some(secret) = secret.filter(|_| left.len() > Self::MAX_LEFT_BYTES) {
             left.copy_from_slice(&secret.placeholder.as_bytes()[..left.len()]);

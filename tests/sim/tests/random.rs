@@ -1,17 +1,19 @@
 //! Random runs: nothing is broken, everything is met, and the same seed gives the same steps.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use steadfast::call::Shape;
+use steadfast::config::Overrides;
 use steadfast::dialect::Dialect;
 use steadfast::outcome::ErrorKind;
 use steadfast::time::Instant;
 use steadfast::trace::{Finish, Trace};
 use steadfast_sim::random::{
-    CallPlan, Cancel, Choices, Coverage, Cut, Digest, End, Exchange, Failure, Head, Invariant, Piece, Plan,
-    Simulator, Violation, plans, tapes,
+    CallPlan, Cancel, Choices, ContentType, Coverage, Cut, Digest, End, Exchange, Failure, Head, Invariant,
+    Piece, Plan, Simulator, Violation, plans, tapes,
 };
 
 /// The digest of the first 300 seeds: on every platform, in debug and release builds
@@ -140,6 +142,41 @@ fn calls_at_once_share_one_pool() {
     });
     // The second has overtaken the first, and the third begins when both are over.
     assert_eq!(ends.collect::<Vec<_>>(), [(5, false), (1, false), (5, true)]);
+}
+
+/// A document in place of a stream says nothing before it is whole, and one that is too large never is
+#[test]
+fn a_document_that_is_too_large_says_nothing() {
+    let mut plan = Plan::draw(&mut Choices::from_tape(&[]));
+    plan.config = plan.config.with(&Overrides::new().max_body_bytes(2_000)).expect("a bound");
+    let mut document = Exchange { head: Head::new(200), ..Exchange::new() };
+    document.head.content_type = ContentType::WholeJson;
+    document.pieces.push((Duration::ZERO, Piece::Flood));
+    plan.exchanges = vec![document];
+    for dialect in Dialect::ALL {
+        plan.calls = vec![CallPlan::stream(dialect)];
+        plan.calls[0].client.read_bytes = 100;
+        assert_eq!(Simulator::new().play(&plan), Ok(()), "{dialect:?}\n{plan}");
+    }
+}
+
+/// What was said after the caller gave up may not have been read, not even that the answer was cut short
+#[test]
+fn a_cancel_before_the_last_marker_was_read() {
+    let mut plan = Plan::draw(&mut Choices::from_tape(&[]));
+    let pieces = [Piece::Opening, Piece::Text, Piece::Text, Piece::Marker, Piece::Text, Piece::StopsEarly];
+    let pieces = pieces.map(|piece| (Duration::ZERO, piece)).to_vec();
+    plan.exchanges = vec![Exchange { pieces, ..Exchange::new() }];
+    plan.calls = vec![CallPlan::stream(Dialect::OpenAiChat)];
+    plan.calls[0].client.away = Some((1, Duration::from_millis(1)));
+    let mut endings = BTreeSet::new();
+    for event in 0..20 {
+        plan.calls[0].client.cancel = Cancel::AtEvent(event);
+        let played = Simulator::record(&plan);
+        assert_eq!(played.violation, None, "event {event}");
+        endings.insert(played.outcomes[0].word());
+    }
+    assert_eq!(endings.into_iter().collect::<Vec<_>>(), ["completed", "error", "incomplete"]);
 }
 
 /// Given up before each event in turn, from before the first to after the last

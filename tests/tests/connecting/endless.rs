@@ -89,10 +89,12 @@ fn config(authority: &Authority) -> Arc<ServerConfig> {
 }
 
 #[track_caller]
-fn assert_ended(name: &str, outcome: &Outcome, phase: Phase, billing: Billing) {
+fn assert_ended(name: &str, outcome: &Outcome, phase: Phase, most: Billing) {
     let error = outcome.result.as_ref().expect_err("a breach");
     let ErrorKind::Timeout(timeout) = &error.kind else { panic!("{name}: {error}") };
-    assert_eq!((timeout.phase, timeout.limit, error.billing), (phase, LIMIT, billing), "{name}");
+    assert_eq!((timeout.phase, timeout.limit), (phase, LIMIT), "{name}");
+    // What is read goes before what is written, so the request may still be waiting.
+    assert!(error.billing <= most, "{name}: {:?}", error.billing);
     assert!(timeout.elapsed < LATE, "{name}: {:?}", timeout.elapsed);
 }
 

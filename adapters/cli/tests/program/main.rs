@@ -15,5 +15,7 @@ mod prompt;
 mod proxy;
 mod recorded;
 mod replay;
+#[cfg(unix)]
+mod serve;
 mod sim;
 mod support;

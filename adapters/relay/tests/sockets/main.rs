@@ -3,4 +3,5 @@
 mod leaving;
 mod limits;
 mod passing;
+mod recording;
 mod support;

@@ -1,9 +1,10 @@
 //! A relay, a provider that does what a test says, and an app that sees every byte.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use steadfast_relay::{Limits, Relay, Route, Routes, Server, Shape};
+use steadfast_relay::{Limits, Observer, Relay, Route, Routes, Server, Shape};
 use steadfast_tokio::Client;
 use steadfast_tokio::steadfast::connect::Proxies;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -37,17 +38,38 @@ impl Rig {
         Self::towards(provider, &upstream, change, most).await
     }
 
+    /// Seen by this observer
+    pub(crate) async fn observed(observer: Arc<dyn Observer>) -> Self {
+        let provider = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let upstream = format!("http://{}", provider.local_addr().unwrap());
+        Self::build(provider, &upstream, |_| {}, None, Some(observer)).await
+    }
+
     pub(crate) async fn towards(
         provider: TcpListener,
         upstream: &str,
         change: impl FnOnce(&mut Limits),
         most: Option<usize>,
     ) -> Self {
+        Self::build(provider, upstream, change, most, None).await
+    }
+
+    async fn build(
+        provider: TcpListener,
+        upstream: &str,
+        change: impl FnOnce(&mut Limits),
+        most: Option<usize>,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Self {
         let mut route = Route::new("openai", upstream, Shape::OpenAi).unwrap();
         change(&mut route.limits);
         let routes = Routes::new(vec![route], &[]).unwrap();
         let client = Client::new().with_proxies(Proxies::none());
         let relay = Relay::new(routes, client, most);
+        let relay = match observer {
+            Some(observer) => relay.with_observer(observer),
+            None => relay,
+        };
         let server = Server::bind("127.0.0.1:0".parse().unwrap(), false, relay.clone()).unwrap();
         let address = server.address().unwrap();
         let server = tokio::spawn(async move { server.run().await });

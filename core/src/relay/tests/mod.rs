@@ -1,5 +1,6 @@
 //! The exchange, told what an app and a provider do.
 
+mod keys;
 mod limits;
 mod passing;
 mod resends;

@@ -405,17 +405,20 @@ impl Wire {
             let is_event = asked.shape == Shape::Stream
                 && matches!(asked.dialect, Some(Dialect::Gemini | Dialect::Ollama));
             let most = if is_event { asked.config.max_event_bytes() } else { max_body };
+            let floods = floods && most <= MAX_FLOOD;
+            // Nothing is held of a raw body, so there is no cap to break.
+            let breaks = floods && asked.shape != Shape::Raw;
             body.push(before);
+            if breaks {
+                // Before the text: a document says nothing until it is whole.
+                body.mark(Mark::MayBreak);
+            }
             body.token();
-            match asked.shape {
-                // Nothing is held of it, so there is no cap to break.
-                Shape::Raw if floods && most <= MAX_FLOOD => body.fill(most + SLACK),
-                Shape::Unary | Shape::Stream if floods && most <= MAX_FLOOD => {
-                    body.mark(Mark::MayBreak);
-                    body.fill(most + SLACK);
-                    body.mark(Mark::Broken);
-                }
-                Shape::Unary | Shape::Stream | Shape::Raw => {}
+            if floods {
+                body.fill(most + SLACK);
+            }
+            if breaks {
+                body.mark(Mark::Broken);
             }
             body.push(after);
             if let Some(dialect) = asked.dialect {
