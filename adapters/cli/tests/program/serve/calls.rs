@@ -71,6 +71,7 @@ fn recorded(name: &str) -> Records {
     }
     peer.send("0\r\n\r\n");
     app.rest();
+    drop(app);
     assert!(serving.answer("/nowhere", "", "{}").starts_with("HTTP/1.1 404 "));
     assert_eq!(serving.stop().code, Some(0));
     records
