@@ -82,9 +82,6 @@ impl Body {
     /// A piece came
     pub(super) fn push(&mut self, piece: &[u8]) {
         self.came(piece.len());
-        if self.is_kept && self.payload > self.max_kept as u64 {
-            self.forget();
-        }
         match self.length {
             BodyLength::Chunked => {
                 write!(self.wire, "{:x}\r\n", piece.len()).expect("writing to a Vec cannot fail");
@@ -92,6 +89,10 @@ impl Body {
                 self.wire.extend_from_slice(b"\r\n");
             }
             BodyLength::None | BodyLength::Length(_) => self.wire.extend_from_slice(piece),
+        }
+        // With the framing: that of a body in tiny chunks is larger than the body.
+        if self.wire.len() > self.max_kept {
+            self.forget();
         }
     }
 
@@ -131,6 +132,13 @@ impl Body {
             self.wire.shrink_to(SPARE);
             self.sent = 0;
         }
+    }
+
+    /// No more of it goes out
+    pub(super) fn discard(&mut self) {
+        self.is_kept = false;
+        self.wire = Vec::new();
+        self.sent = 0;
     }
 
     /// Bytes that it holds

@@ -246,6 +246,7 @@ impl Exchange {
         self.front.keeps_alive = keeps_alive;
         answer.write(keeps_alive, to_head, self.front.window_mut());
         self.current.status = Some(answer.status);
+        self.current.last_part = self.now;
         self.flush(Ending::Served);
     }
 
@@ -255,6 +256,7 @@ impl Exchange {
         let Exchange { current, .. } = self;
         let answer = OwnAnswer::new(code, current.shape, &current.request_id, current.may_resend);
         current.status = Some(code.status());
+        current.last_part = self.now;
         let (keeps_alive, to_head) = (self.keeps_app(), self.is_to_head());
         self.front.keeps_alive = keeps_alive;
         answer.write(keeps_alive, to_head, self.front.window_mut());
@@ -264,7 +266,7 @@ impl Exchange {
     /// The end of the answer is known; it is over once all of it is written
     pub(super) fn flush(&mut self, ending: Ending) {
         self.current.ending = Some(ending);
-        self.current.last_part = self.now;
+        self.current.body.discard();
         self.enter(State::Flushing);
     }
 

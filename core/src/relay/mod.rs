@@ -120,6 +120,8 @@ struct Current {
     /// Connections since the last send that could not be opened
     failed_connects: u32,
     sends: u32,
+    /// The app was told to go on with a body that it held back
+    said_continue: bool,
     pause_until: Option<Instant>,
     passing: Option<Passing>,
     answer_bytes: u64,
@@ -434,9 +436,8 @@ impl Exchange {
                 return Ok(bytes);
             }
             Event::Received(Link::Up(id), bytes) => {
-                if self.is_open(id)? {
+                if self.is_open(id)? && self.received_up(bytes.len()) {
                     self.input_of = Link::Up(id);
-                    self.received_up(bytes.len());
                     return Ok(bytes);
                 }
             }
@@ -555,7 +556,11 @@ impl Exchange {
     fn reads_request(&self) -> bool {
         !self.current.body.has_ended()
             && self.current.body.unsent().is_empty()
-            && self.current.up.as_ref().is_some_and(|up| up.is_open && !up.write_failed)
+            && self
+                .current
+                .up
+                .as_ref()
+                .is_some_and(|up| up.is_open && up.head().is_empty() && !up.write_failed)
     }
 }
 
@@ -578,6 +583,7 @@ impl Current {
             up: None,
             failed_connects: 0,
             sends: 0,
+            said_continue: false,
             pause_until: None,
             passing: None,
             answer_bytes: 0,

@@ -103,7 +103,8 @@ impl Exchange {
             self.refuse(Code::BadPath);
             return Ok(());
         }
-        if request.expects_continue && current.body.payload() == 0 && !current.body.has_ended() {
+        let is_held_back = request.expects_continue && current.body.payload() == 0;
+        if is_held_back && !current.body.has_ended() && !std::mem::replace(&mut current.said_continue, true) {
             front.push(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
         let since = current.since;
@@ -133,10 +134,18 @@ impl Exchange {
         Ok(())
     }
 
-    pub(super) fn received_up(&mut self, bytes: usize) {
-        if let Some(up) = &mut self.current.up {
-            up.bytes_received += bytes as u64;
+    /// Bytes came; whether they can be an answer
+    ///
+    /// What comes before a byte of the request is written is none, and belongs to whoever had the
+    /// connection before: it is replaced, as one that is stale.
+    pub(super) fn received_up(&mut self, bytes: usize) -> bool {
+        let Some(up) = &mut self.current.up else { return false };
+        up.bytes_received += bytes as u64;
+        let is_answer = up.bytes_sent > 0;
+        if !is_answer {
+            self.connect_failed(Reason::Protocol);
         }
+        is_answer
     }
 
     /// No connection was to be had: once more, on a new one
@@ -171,7 +180,7 @@ impl Exchange {
     /// The provider sends no more
     pub(super) fn upstream_ended(&mut self, ended: Ended) {
         let Some(up) = &mut self.current.up else { return };
-        if up.bytes_sent == 0 && up.bytes_received == 0 {
+        if up.bytes_sent == 0 {
             return self.connect_failed(Reason::Ended);
         }
         match up.decoder.eof() {

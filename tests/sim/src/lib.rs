@@ -82,6 +82,7 @@
 mod observed;
 mod play;
 pub mod random;
+pub mod relay;
 mod replay;
 mod server;
 mod traces;

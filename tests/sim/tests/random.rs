@@ -1,5 +1,6 @@
 //! Random runs: nothing is broken, everything is met, and the same seed gives the same steps.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -157,6 +158,25 @@ fn a_document_that_is_too_large_says_nothing() {
         plan.calls[0].client.read_bytes = 100;
         assert_eq!(Simulator::new().play(&plan), Ok(()), "{dialect:?}\n{plan}");
     }
+}
+
+/// What was said after the caller gave up may not have been read, not even that the answer was cut short
+#[test]
+fn a_cancel_before_the_last_marker_was_read() {
+    let mut plan = Plan::draw(&mut Choices::from_tape(&[]));
+    let pieces = [Piece::Opening, Piece::Text, Piece::Text, Piece::Marker, Piece::Text, Piece::StopsEarly];
+    let pieces = pieces.map(|piece| (Duration::ZERO, piece)).to_vec();
+    plan.exchanges = vec![Exchange { pieces, ..Exchange::new() }];
+    plan.calls = vec![CallPlan::stream(Dialect::OpenAiChat)];
+    plan.calls[0].client.away = Some((1, Duration::from_millis(1)));
+    let mut endings = BTreeSet::new();
+    for event in 0..20 {
+        plan.calls[0].client.cancel = Cancel::AtEvent(event);
+        let played = Simulator::record(&plan);
+        assert_eq!(played.violation, None, "event {event}");
+        endings.insert(played.outcomes[0].word());
+    }
+    assert_eq!(endings.into_iter().collect::<Vec<_>>(), ["completed", "error", "incomplete"]);
 }
 
 /// Given up before each event in turn, from before the first to after the last

@@ -169,3 +169,40 @@ fn what_the_relay_serves_too_late_is_dropped() {
     assert!(!rig.text().ends_with("ok"), "{}", rig.text());
     assert_eq!(rig.over.len(), 1);
 }
+
+#[test]
+fn the_end_of_an_answer_gives_an_app_that_takes_nothing_no_more_time() {
+    let mut rig = Rig::new();
+    rig.app_sends(post("openai", "{}"));
+    rig.connected();
+    rig.up_sends(EVENTS);
+    rig.takes = Takes::Nothing;
+    rig.after(100.0);
+    rig.up_sends("1\r\na\r\n0\r\n\r\n");
+    assert_eq!(rig.state(), State::Flushing);
+    assert_eq!(rig.wait(), Timer::Silence);
+    assert_eq!(seconds(&rig), 900.0, "nothing reached the app since the head");
+}
+
+#[test]
+fn a_body_that_is_not_to_be_sent_again_is_not_held() {
+    let mut rig = Rig::new();
+    rig.app_sends(post("openai", &"x".repeat(10_000)));
+    rig.connected();
+    rig.takes = Takes::Nothing;
+    rig.up_ends();
+    assert_eq!(rig.state(), State::Flushing);
+    assert!(rig.exchange.held() < 1_000, "{} bytes are held", rig.exchange.held());
+}
+
+#[test]
+fn the_app_is_not_read_on_while_the_head_waits() {
+    let mut rig = Rig::new();
+    rig.takes = Takes::Nothing;
+    rig.app_sends(post("openai", "").replace("Content-Length: 0", "Content-Length: 2"));
+    rig.connected();
+    assert!(!rig.reads.0);
+    rig.takes = Takes::All;
+    rig.write();
+    assert!(rig.reads.0);
+}

@@ -152,3 +152,43 @@ fn a_stale_connection_is_replaced_only_if_nothing_was_written_to_it() {
     written.up_ends();
     assert_eq!(written.ending(), Ending::Refused(Code::UpstreamFailed));
 }
+
+#[test]
+fn what_comes_before_a_byte_is_written_is_no_answer() {
+    let mut rig = Rig::new();
+    rig.app_sends(post("openai", "{}"));
+    rig.takes = super::rig::Takes::Nothing;
+    rig.reused();
+    rig.up_sends("HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(rig.commands, ["connect1", "abort1", "connect2 new"]);
+    rig.takes = super::rig::Takes::All;
+    rig.connected();
+    rig.up_sends(FINE);
+    assert_eq!((rig.text(), rig.over[0].sends), (FINE.to_owned(), 1));
+}
+
+#[test]
+fn a_body_is_asked_for_once_however_often_it_is_sent() {
+    let mut rig = Rig::new();
+    let head = post("openai", "").replace("Content-Length: 0", "Expect: 100-continue\r\nContent-Length: 2");
+    rig.app_sends(head);
+    rig.connected();
+    rig.up_sends(BUSY);
+    rig.wait();
+    rig.connected();
+    assert_eq!(rig.text(), "HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+#[test]
+fn the_framing_of_a_body_counts_against_its_cap() {
+    let mut rig = Rig::with(routes(|route| route.limits.retries.max_body_bytes = 100), false);
+    rig.app_sends(post("openai", "").replace("Content-Length: 0", "Transfer-Encoding: chunked"));
+    rig.connected();
+    for _ in 0..50 {
+        rig.app_sends("1\r\nx\r\n");
+    }
+    rig.app_sends("0\r\n\r\n");
+    assert!(rig.exchange.held() <= 100 + 6, "{} bytes are held", rig.exchange.held());
+    rig.up_sends(BUSY);
+    assert_eq!(rig.text(), BUSY);
+}

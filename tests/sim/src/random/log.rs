@@ -82,12 +82,12 @@ impl Default for Digest {
 }
 
 impl Digest {
-    fn number(&mut self, number: u64) {
+    pub(crate) fn number(&mut self, number: u64) {
         let mixed = (self.0 ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.0 = mixed ^ (mixed >> 29);
     }
 
-    fn bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.number(bytes.len() as u64);
         for chunk in bytes.chunks(8) {
             let mut word = [0; 8];

@@ -86,7 +86,9 @@ fn choice_after_marker(plan: &mut Plan, choices: &mut Choices<'_>) {
         Piece::Usage,
         Piece::Sentinel,
     ]);
+    // That the answer goes on shows once its event is over, and nothing else has come by then.
     plan.exchanges[0].pieces[3].0 = choices.pick(&[SECOND / 10, SECOND, Duration::ZERO]);
+    plan.exchanges[0].pieces[4].0 = SECOND / 10;
 }
 
 fn not_json(plan: &mut Plan, choices: &mut Choices<'_>) {
