@@ -13,11 +13,13 @@ use steadfast::dialect::Dialect;
 use steadfast::framing::Framing;
 use steadfast::trace::Bodies;
 
+use crate::calls::CallsArgs;
 use crate::connect::ConnectArgs;
 use crate::help::{
-    CALL_EXAMPLES, CONFIG_EXAMPLES, DECODE_EXAMPLES, DEMO_EXAMPLES, GAPS_EXAMPLES, MOCK_EXAMPLES,
-    REPLAY_EXAMPLES, SERVE_EXAMPLES, SIM_EXAMPLES, call_long_help, config_long_help, decode_long_help,
-    exit_codes, gaps_long_help, replay_long_help, serve_long_help, sim_long_help,
+    CALL_EXAMPLES, CALLS_EXAMPLES, CONFIG_EXAMPLES, DECODE_EXAMPLES, DEMO_EXAMPLES, GAPS_EXAMPLES,
+    MOCK_EXAMPLES, REPLAY_EXAMPLES, SERVE_EXAMPLES, SIM_EXAMPLES, call_long_help, calls_long_help,
+    config_long_help, decode_long_help, exit_codes, gaps_long_help, replay_long_help, serve_long_help,
+    sim_long_help,
 };
 use crate::plant::{self, Plant};
 use crate::provider::Provider;
@@ -40,6 +42,9 @@ pub(crate) enum Command {
     /// Send a prompt to a model and print its answer as it comes
     #[command(after_help = CALL_EXAMPLES, after_long_help = call_long_help())]
     Call(CallArgs),
+    /// List the calls that a relay recorded, or show one of them
+    #[command(after_help = CALLS_EXAMPLES, after_long_help = calls_long_help())]
+    Calls(CallsArgs),
     /// Print the settings in force, and where each came from
     #[command(after_help = CONFIG_EXAMPLES, after_long_help = config_long_help())]
     Config(ConfigArgs),
@@ -371,6 +376,7 @@ impl Command {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Call(_) => "call",
+            Self::Calls(_) => "calls",
             Self::Config(_) => "config",
             Self::Decode(_) => "decode",
             Self::Demo(_) => "demo",
@@ -462,7 +468,8 @@ mod tests {
         let arguments = ["steadfast", "call"].iter().chain(arguments);
         match Cli::try_parse_from(arguments).unwrap().command {
             Command::Call(call) => call,
-            other @ (Command::Config(_)
+            other @ (Command::Calls(_)
+            | Command::Config(_)
             | Command::Decode(_)
             | Command::Demo(_)
             | Command::Gaps(_)
@@ -564,7 +571,7 @@ mod tests {
         assert!(help.contains("Examples:\n  steadfast call \"Say hello.\"\n"));
         assert!(help.contains("\n  connect_timeout              10  Name look-up, TCP, TLS"), "{help}");
         assert!(help.contains("\n  openai     https://api.openai.com/v1 ["));
-        for name in ["call", "config", "decode", "demo", "gaps", "mock", "replay", "serve", "sim"] {
+        for name in ["call", "calls", "config", "decode", "demo", "gaps", "mock", "replay", "serve", "sim"] {
             let help = long_help(name);
             assert!(help.contains("Examples:\n  steadfast "), "{name}");
             assert!(help.contains("\n  130  cancelled: by Ctrl-C, or"), "{name}: {help}");

@@ -21,6 +21,33 @@ Examples:
   steadfast call --record trace.jsonl --record-bodies lengths \"Say hello.\"
 ";
 
+pub(crate) const CALLS_EXAMPLES: &str = "\
+Examples:
+  steadfast calls
+  steadfast calls --database relay.db --follow
+  steadfast calls --show req_0123456789abcdef
+  steadfast calls --limit 1000 --json
+  steadfast calls --export-trace req_0123456789abcdef | steadfast replay -
+";
+
+const CALLS_OUTPUT: &str = "\
+Output:
+  A row for each call, the newest one last: when it began, its id, whose key asked, what for, the status
+  that the app got, how it ended (passed, served, a limit by its name, the relay's own error, broken,
+  app_left, stopped; unfinished where it goes on or its relay was killed), how often it was sent, how long
+  it took, and the sizes of its bodies. With --json, an object for each, with its heads and its timeline.
+
+  With --show, the timeline, both heads and what was kept of the bodies; what is missing is said. With
+  --json too, each body as a list of runs: offset, and text or base64.
+
+  With --export-trace, the provider's answer as it came, as a client's call would have been told: one
+  connection, the request, the head, the pieces of the body and their times. Of a request that was sent
+  more than once it is the last send. No bound is in force in it: see `replay --what-if`.
+
+  No credential is in a record: [credential] stands for it in heads, and as many other bytes in bodies.
+
+";
+
 pub(crate) const CONFIG_EXAMPLES: &str = "\
 Examples:
   steadfast config
@@ -235,6 +262,10 @@ pub(crate) fn call_long_help() -> String {
         "  With no base URL and no key at all, an embedded provider answers in that API's form.\n\n",
     );
     format!("{help}{OUTPUT}{}\n{}", settings(), exit_codes())
+}
+
+pub(crate) fn calls_long_help() -> String {
+    format!("{CALLS_EXAMPLES}\n{CALLS_OUTPUT}{}", exit_codes())
 }
 
 pub(crate) fn config_long_help() -> String {

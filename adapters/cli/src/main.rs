@@ -7,6 +7,7 @@
 //! | `usage`, `failure` | why a command cannot begin, or cannot do its work |
 //! | `exit` | the exit codes |
 //! | `call` | `steadfast call` |
+//! | `calls` | `steadfast calls` |
 //! | `connect` | how calls connect: a Unix socket, TCP's own settings |
 //! | `provider` | the table of providers, and their request bodies |
 //! | `request` | whom a command line asks, and the request that it makes |
@@ -26,6 +27,7 @@
 
 mod args;
 mod call;
+mod calls;
 mod config;
 mod connect;
 mod decode;
@@ -84,6 +86,7 @@ fn run(config_file: Option<&Path>, command: &Command) -> Result<Exit, Failure> {
     settings::take_effect(config_file.as_deref(), std::env::vars_os())?;
     match command {
         Command::Call(args) => call::run(args),
+        Command::Calls(args) => calls::run(args),
         Command::Config(args) => config::run(args, config_file.as_deref()),
         Command::Decode(args) => decode::run(args),
         Command::Demo(args) => demo::run(args),

@@ -22,6 +22,12 @@ pub(crate) enum UsageError {
     Query,
     #[error("--base-url: {0}")]
     BaseUrl(&'static str),
+    #[error("--database: {0}")]
+    Calls(String),
+    #[error("there is no call {id}: see `steadfast calls`")]
+    NoCall { id: String },
+    #[error("call {id} has no trace: {why}")]
+    NoTrace { id: String, why: String },
     #[error(transparent)]
     Request(RequestError),
     #[error("{provider} needs a key: set {keys}, or name a server without one by --base-url")]

@@ -1,5 +1,6 @@
 //! `steadfast serve`: the relay as apps, providers and service managers meet it.
 
+mod calls;
 mod check;
 mod keys;
 mod running;
