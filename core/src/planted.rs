@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// Makes from the one table all that lists the faults
 macro_rules! faults {
     ($($(#[doc = $about:literal])+ $fault:ident $name:literal;)+) => {
-        /// A mistake that a developer could have made in the call machine, and the rule that it breaks
+        /// A mistake that a developer could have made in the call machine or the relay, and the rule that it breaks
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum Fault {
@@ -132,6 +132,43 @@ faults! {
     FieldsOfEarlierAttemptKept "fields-of-earlier-attempt-kept";
     /// A forwarding proxy that refuses is taken for the server (rule END-2)
     ProxyTakenForServer "proxy-taken-for-server";
+    /// The relay sends again what began to go out and broke (rule RLY-2)
+    RelayResendsBroken "relay-resends-broken";
+    /// The relay asks an overloaded provider once too often (rule RLY-2)
+    RelayOneSendTooMany "relay-one-send-too-many";
+    /// The relay reads an answer on while the app takes nothing (rule RLY-5)
+    RelayWindowIgnored "relay-window-ignored";
+    /// What the app takes does not end the silence (rule RLY)
+    RelaySilenceFromHead "relay-silence-from-head";
+    /// The relay loses the last chunk of an answer that it frames itself (rule RLY-1)
+    RelayLastChunkLost "relay-last-chunk-lost";
+    /// The relay leaves a connection with bytes behind the answer to a later exchange (rule POOL-1)
+    RelaySurplusReused "relay-surplus-reused";
+    /// The relay tells the end of an exchange twice (the contract)
+    RelayOverTwice "relay-over-twice";
+    /// The relay leaves a connection open where the app leaves while it is opened (rule RLY-5)
+    RelayLeakOnLeaving "relay-leak-on-leaving";
+    /// The relay passes on what is in its input once more where a drain is dropped (rule RLY-1)
+    RelayRestPassedTwice "relay-rest-passed-twice";
+    /// An answer that only the end of the connection ends breaks off like one that is whole (rule RLY-1)
+    RelayBreakUnseen "relay-break-unseen";
+}
+
+impl Fault {
+    /// Those of the call machine
+    pub fn of_calls() -> impl Iterator<Item = &'static Self> {
+        Self::ALL.iter().filter(|fault| !fault.is_of_the_relay())
+    }
+
+    /// Those of the relay's exchange
+    pub fn of_the_relay() -> impl Iterator<Item = &'static Self> {
+        Self::ALL.iter().filter(|fault| fault.is_of_the_relay())
+    }
+
+    /// Whether it is one of the relay's exchange, not of a call
+    pub fn is_of_the_relay(self) -> bool {
+        self.name().starts_with("relay-")
+    }
 }
 
 /// Switches one fault on and any other off, or all off, for every machine of this process

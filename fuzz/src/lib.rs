@@ -16,6 +16,7 @@
 //! | [`retry_after()`] | numbers as written; dates as httpdate has them |
 //! | [`connect()`] | any split: the same tunnel; no credential is shown; no host slips into the request |
 //! | [`call_operations()`] | the invariants of `design.md`, with a driver that does all but keep its contract |
+//! | [`relay_exchange()`] | the invariants of the relay's exchange, with a driver that keeps its contract |
 //! | [`simulated_calls()`] | the invariants of the simulator, with one that keeps it |
 
 #[cfg(feature = "libfuzzer")]
@@ -31,6 +32,7 @@ mod http1_request;
 mod json_array;
 mod ndjson;
 mod reads;
+mod relay_exchange;
 mod retry_after;
 mod simulated_calls;
 mod sse;
@@ -43,6 +45,7 @@ pub use http1::http1;
 pub use http1_request::http1_request;
 pub use json_array::json_array;
 pub use ndjson::ndjson;
+pub use relay_exchange::relay_exchange;
 pub use retry_after::retry_after;
 pub use simulated_calls::simulated_calls;
 pub use sse::sse;
@@ -57,7 +60,7 @@ pub struct Target {
 }
 
 /// Every target
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 12] = [
     Target { name: "call_operations", run: call_operations },
     Target { name: "connect", run: connect },
     Target { name: "content", run: content },
@@ -66,6 +69,7 @@ pub const TARGETS: [Target; 11] = [
     Target { name: "http1_request", run: http1_request },
     Target { name: "json_array", run: json_array },
     Target { name: "ndjson", run: ndjson },
+    Target { name: "relay_exchange", run: relay_exchange },
     Target { name: "retry_after", run: retry_after },
     Target { name: "simulated_calls", run: simulated_calls },
     Target { name: "sse", run: sse },

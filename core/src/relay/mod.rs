@@ -321,6 +321,10 @@ impl Exchange {
             State::Serving | State::Connecting | State::Waiting | State::Pausing | State::Answering => false,
         };
         if !is_told {
+            let leaks = planted!(RelayLeakOnLeaving) && self.current.state == State::Connecting;
+            if leaks {
+                self.current.up = None;
+            }
             self.attempt_ended(Reason::Cancelled);
             self.over(ending);
         }
@@ -343,11 +347,15 @@ impl Exchange {
             answer_bytes: current.answer_bytes,
             timeline: current.timeline.clone(),
         };
+        if planted!(RelayOverTwice) && ending == Ending::Broken {
+            self.told.push(Told::Over(Box::new(exchanged.clone())));
+        }
         self.told.push(Told::Over(Box::new(exchanged)));
         let is_whole = matches!(ending, Ending::Passed | Ending::Refused(_) | Ending::Served);
         if !is_whole {
             let until_close = current.passing.as_ref().is_some_and(Passing::ends_with_the_connection);
-            self.front.closing = if until_close { Closing::Reset } else { Closing::Orderly };
+            self.front.closing =
+                if until_close && !planted!(RelayBreakUnseen) { Closing::Reset } else { Closing::Orderly };
             self.enter(State::Over);
         } else if !self.keeps_app() {
             // A connection that is closed with something unread in it takes the answer with it.
@@ -478,7 +486,7 @@ impl Exchange {
 
     /// A part of the answer reached the app
     fn reached_the_app(&mut self, bytes: usize) {
-        if bytes > 0 {
+        if bytes > 0 && !planted!(RelaySilenceFromHead) {
             self.current.last_part = self.now;
         }
     }
@@ -491,7 +499,8 @@ impl Exchange {
                 let waiting = self.front.window().len();
                 let of_window = took.min(waiting);
                 self.front.sent(of_window);
-                let rest = &input[(from + (took - of_window)).min(until)..until];
+                let passed = if planted!(RelayRestPassedTwice) { 0 } else { took - of_window };
+                let rest = &input[(from + passed).min(until)..until];
                 self.front.push(rest);
                 self.reached_the_app(took);
             }
@@ -545,7 +554,7 @@ impl Exchange {
             Interest { link: Link::App, read: reads_app, write: !self.front.window().is_empty(), supply: 0 };
         let up = self.current.up.as_ref().filter(|up| up.is_open).map(|up| Interest {
             link: Link::Up(up.id),
-            read: self.front.window().is_empty(),
+            read: self.front.window().is_empty() || planted!(RelayWindowIgnored),
             write: !up.write_failed && (!up.head().is_empty() || !self.current.body.unsent().is_empty()),
             supply: 0,
         });

@@ -127,7 +127,7 @@ impl Exchange {
                 }
                 Some(Part::End(end)) => {
                     let found = self.passed(*used).unwrap_or(Found::Again);
-                    let is_last = *used == input.len();
+                    let is_last = *used == input.len() || planted!(RelaySurplusReused);
                     *used = input.len();
                     self.answer_ended(end.reusable && is_last);
                     return found;
@@ -171,7 +171,9 @@ impl Exchange {
         if self.current.passing.is_none() {
             return;
         }
-        if matches!(&self.current.passing, Some(passing) if passing.mode == Mode::Chunks) {
+        if matches!(&self.current.passing, Some(passing) if passing.mode == Mode::Chunks)
+            && !planted!(RelayLastChunkLost)
+        {
             self.front.push(b"0\r\n\r\n");
         }
         if is_reusable && self.is_request_out() {

@@ -174,6 +174,9 @@ impl Exchange {
             up.write_failed = true;
             return;
         }
+        if planted!(RelayResendsBroken) && self.current.passing.is_none() {
+            return self.connect_failed(Reason::Failed(failure.stage));
+        }
         self.broke(Reason::Failed(failure.stage));
     }
 
@@ -208,7 +211,7 @@ impl Exchange {
 
     /// The head of an answer came: to be passed on, or a refusal that allows another send
     pub(super) fn answered(&mut self, head: ResponseHead) {
-        let overloads = self.current.limits.retries.overloads;
+        let overloads = self.current.limits.retries.overloads + u32::from(planted!(RelayOneSendTooMany));
         if let Some(up) = &mut self.current.up {
             up.status = Some(head.status.as_u16());
         }
