@@ -1,6 +1,7 @@
 //! Apps that leave, and relays that are told to stop.
 
 use steadfast_relay::Limits;
+use tokio::io::AsyncWriteExt;
 
 use crate::support::{Rig, post, soon};
 
@@ -10,12 +11,13 @@ const HEAD: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 enum When {
     BeforeTheFirstByte,
     InSilence,
+    MidFlow,
     WithTheNextRequestUnread,
 }
 
 #[tokio::test]
 async fn each_app_that_leaves_is_seen_by_the_provider() {
-    for when in [When::BeforeTheFirstByte, When::InSilence, When::WithTheNextRequestUnread] {
+    for when in [When::BeforeTheFirstByte, When::InSilence, When::MidFlow, When::WithTheNextRequestUnread] {
         let rig = Rig::new().await;
         for _ in 0..200 {
             let (mut app, mut provider) = rig.call().await;
@@ -24,6 +26,20 @@ async fn each_app_that_leaves_is_seen_by_the_provider() {
                 When::InSilence => {
                     provider.send(HEAD).await;
                     app.until("\r\n\r\n").await;
+                }
+                When::MidFlow => {
+                    provider.send(HEAD).await;
+                    let (ends, mut writes) = provider.0.into_split();
+                    let flows = tokio::spawn(async move {
+                        while writes.write_all(b"9\r\ndata: x\n\n\r\n").await.is_ok() {
+                            tokio::task::yield_now().await;
+                        }
+                    });
+                    app.until("data: x\n\n").await;
+                    drop(app);
+                    soon("its writes fail", flows).await.unwrap();
+                    drop(ends);
+                    continue;
                 }
                 When::WithTheNextRequestUnread => app.send(post("{}")).await,
             }

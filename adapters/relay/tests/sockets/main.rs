@@ -5,3 +5,4 @@ mod limits;
 mod passing;
 mod recording;
 mod support;
+mod verbatim;

@@ -70,6 +70,11 @@ impl Rig {
             Some(observer) => relay.with_observer(observer),
             None => relay,
         };
+        Self::before(provider, relay)
+    }
+
+    /// This relay, before this provider
+    pub(crate) fn before(provider: TcpListener, relay: Relay) -> Self {
         let server = Server::bind("127.0.0.1:0".parse().unwrap(), false, relay.clone()).unwrap();
         let address = server.address().unwrap();
         let server = tokio::spawn(async move { server.run().await });
@@ -126,6 +131,38 @@ impl Peer {
             got.push(byte[0]);
         }
         String::from_utf8(got).unwrap()
+    }
+
+    /// So many bytes that come
+    pub(crate) async fn exactly(&mut self, length: usize) -> Vec<u8> {
+        let mut got = vec![0; length];
+        soon("it comes", self.0.read_exact(&mut got)).await.unwrap();
+        got
+    }
+
+    /// One answer by its length, or what comes to the end of the connection
+    pub(crate) async fn rest_or_answer(&mut self) -> (String, bool) {
+        let mut got = Vec::new();
+        loop {
+            let text = String::from_utf8_lossy(&got).into_owned();
+            if let Some((head, body)) = text.split_once("\r\n\r\n")
+                && let Some(length) = head.to_ascii_lowercase().split("content-length: ").nth(1)
+                && length.lines().next().is_some_and(|length| length.parse() == Ok(body.len()))
+            {
+                return (text, false);
+            }
+            let mut more = [0; 4096];
+            match soon("it answers", self.0.read(&mut more)).await {
+                Ok(0) => return (text, false),
+                Ok(read) => got.extend_from_slice(&more[..read]),
+                Err(_) => return (text, true),
+            }
+        }
+    }
+
+    /// Ends it as a machine that goes down does: what is unsent is lost, and the other end sees a reset
+    pub(crate) fn reset(self) {
+        self.0.set_zero_linger().unwrap();
     }
 
     /// What comes, to the end of the connection, and whether that was a reset
