@@ -141,6 +141,11 @@ impl Exchange {
             }
             return Found::Dry;
         }
+        if self.front.is_broken {
+            // What follows a fault is no request, and no other fault.
+            *used = input.len();
+            return Found::Dry;
+        }
         let is_between = self.current.state == State::Idle || !self.current.body.has_ended();
         if !is_between || self.front.has_surplus() {
             self.front.surplus.drain(..std::mem::take(&mut self.front.parsed));
@@ -190,7 +195,9 @@ impl Exchange {
             Err(fault) => {
                 self.front.is_broken = true;
                 self.front.keeps_alive = false;
-                if self.current.passing.is_some() || self.current.status.is_some() {
+                if self.current.ending.is_some() {
+                    // It is answered already, and that answer stays.
+                } else if self.current.passing.is_some() || self.current.status.is_some() {
                     // Part of an answer is out: nothing can be added to it.
                     self.leave(Ending::AppLeft);
                 } else {

@@ -230,6 +230,39 @@ fn a_bad_request_is_refused_and_never_sent() {
 }
 
 #[test]
+fn a_fault_in_a_body_is_told_once_whenever_it_comes() {
+    let head = "POST /openai/v1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    for together in [true, false] {
+        let mut rig = Rig::new();
+        match together {
+            true => rig.app_sends(format!("{head}2\r\n{{}}\r\nx\r\nhello")),
+            false => {
+                rig.app_sends(head);
+                rig.connected();
+                rig.app_sends("2\r\n{}\r\n");
+                rig.app_sends("x\r\n");
+                rig.app_sends("hello");
+            }
+        }
+        assert!(rig.text().starts_with("HTTP/1.1 400 "), "{}", rig.text());
+        assert_eq!(rig.text().matches("HTTP/1.1 400 ").count(), 1);
+        assert_eq!(rig.commands, ["connect1", "abort1", "finish"]);
+        assert_eq!(rig.state(), State::Lingering);
+        assert_eq!(rig.over.len(), 1);
+    }
+}
+
+#[test]
+fn a_fault_behind_a_refusal_does_not_take_it_back() {
+    let mut rig = Rig::new();
+    let head = "POST /nowhere HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+    rig.app_sends(format!("{head}x\r\nhello"));
+    assert!(rig.text().starts_with("HTTP/1.1 404 "), "{}", rig.text());
+    assert_eq!(rig.text().matches("HTTP/1.1 ").count(), 1);
+    assert_eq!((rig.ending(), rig.state()), (Ending::Refused(Code::NotFound), State::Lingering));
+}
+
+#[test]
 fn a_path_of_no_route_is_not_found_and_the_connection_stays() {
     let mut rig = Rig::new();
     rig.app_sends("GET /v1/models HTTP/1.1\r\nHost: a\r\n\r\n");
