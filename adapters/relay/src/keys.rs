@@ -75,7 +75,8 @@ impl fmt::Debug for KeyHash {
 /// The keys that let an app in, each under its label
 ///
 /// An app shows its key in `x-steadfast-key`, or where its SDK sends the key it was given: `authorization`
-/// as a bearer's, `x-api-key` or `x-goog-api-key`. Wherever the key stands, that field is not passed on.
+/// as a bearer's, `x-api-key`, `x-goog-api-key`, or `key` in the query. Wherever the key stands, that is not
+/// passed on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Keys(Vec<(Arc<str>, KeyHash)>);
 
@@ -111,16 +112,20 @@ impl Keys {
 }
 
 impl Gate for Keys {
-    fn admit(&self, fields: &Fields) -> Option<AppKey> {
+    fn admit(&self, fields: &Fields, parameters: &[Vec<u8>]) -> Option<AppKey> {
+        let key = |label: &Arc<str>| AppKey { label: label.clone(), fields: Vec::new(), is_in_query: false };
         let mut admitted: Option<AppKey> = None;
         for (field, before) in FIELDS {
             for value in fields.get_all(field) {
                 let Some(label) = after(value, before).and_then(|key| self.label(key)) else { continue };
-                let key = admitted.get_or_insert_with(|| AppKey { label: label.clone(), fields: Vec::new() });
+                let key = admitted.get_or_insert_with(|| key(label));
                 if !key.fields.contains(&field) {
                     key.fields.push(field);
                 }
             }
+        }
+        for label in parameters.iter().filter_map(|parameter| self.label(parameter)) {
+            admitted.get_or_insert_with(|| key(label)).is_in_query = true;
         }
         admitted
     }
@@ -151,7 +156,7 @@ mod tests {
         let (_, Some(RequestPart::Head(request))) = decoder.next(head.as_bytes()).unwrap() else {
             panic!("a head")
         };
-        keys().admit(&request.fields).map(|key| (key.label.to_string(), key.fields))
+        keys().admit(&request.fields, &[]).map(|key| (key.label.to_string(), key.fields))
     }
 
     #[test]
@@ -176,6 +181,13 @@ mod tests {
         ] {
             assert_eq!(admitted(lines), Some((label.to_owned(), fields.to_vec())), "{lines}");
         }
+        let in_query = |keys_shown: &[&[u8]]| {
+            let shown: Vec<_> = keys_shown.iter().map(|key| key.to_vec()).collect();
+            keys().admit(&Fields::default(), &shown)
+        };
+        let expected = AppKey { label: "ci".into(), fields: Vec::new(), is_in_query: true };
+        assert_eq!(in_query(&[b"no", b"key-2"]), Some(expected));
+        assert_eq!(in_query(&[b"no", b""]), None);
         for lines in [
             "",
             "x-steadfast-key: key-3\r\n",

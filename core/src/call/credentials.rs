@@ -106,7 +106,7 @@ impl Credentials {
             .unwrap_or("")
             .split('&')
             .filter_map(|pair| pair.split_once('='))
-            .filter(|(name, _)| names_credential(name))
+            .filter(|(name, _)| names_credential(&String::from_utf8_lossy(&percent::decode(name))))
             .flat_map(|(_, value)| [value.as_bytes().to_vec(), percent::decode(value)]);
         let mut credentials = Self::default();
         in_headers.chain(in_query).for_each(|secret| credentials.hold(&secret));

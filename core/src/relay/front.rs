@@ -8,7 +8,8 @@ use http::Method;
 use super::answer::{Code, OwnAnswer, Served};
 use super::body::Body;
 use super::event::{Command, Ending, Link, State};
-use super::route::{Destination, Routes};
+use super::query;
+use super::route::{APP_KEY_PARAMETER, Destination, Routes};
 use super::{Bytes, Closing, Exchange, Found, Told};
 use crate::http1::{IncomingRequest, RequestDecoder, RequestLimits, RequestPart};
 use crate::outcome::Reason;
@@ -212,7 +213,8 @@ impl Exchange {
     fn requested(&mut self, request: IncomingRequest) {
         let Exchange { routes, current, front, .. } = self;
         front.keeps_alive = request.keeps_alive;
-        current.key = routes.gate().and_then(|gate| gate.admit(&request.fields));
+        current.key =
+            routes.gate().and_then(|gate| gate.admit(&request.fields, &query::keys(&request.target)));
         let found = match routes.find(&request.target) {
             Ok(_) if routes.gate().is_some() && current.key.is_none() => Err(Code::Unauthorized),
             found => found,
@@ -224,7 +226,12 @@ impl Exchange {
             current.shape = route.shape;
             current.limits = route.limits;
             current.may_resend = route.may_resend;
-            current.target.clone_from(target);
+            let dropped: &[&str] = match &current.key {
+                _ if route.key.is_some() => &query::CREDENTIALS,
+                Some(key) if key.is_in_query => &[APP_KEY_PARAMETER],
+                Some(_) | None => &[],
+            };
+            current.target = query::without(target, dropped);
             max_kept = route.limits.retries.max_body_bytes;
         }
         current.body = Body::new(request.body, max_kept);

@@ -10,6 +10,7 @@
 //! | `passing.rs` | the answer on its way from one to the other |
 //! | `body.rs` | a request's body: on its way, and kept while it may be sent again |
 //! | `limits.rs` | [`Limits`]: how long each part may take, and what is sent again |
+//! | `query.rs` | credentials in the query of a target |
 //! | `route.rs` | [`Routes`]: which provider a path belongs to |
 //! | `admission.rs` | [`Admission`]: how many connections to providers may be open |
 //! | `tap.rs` | [`Capture`]: what goes by, as it is recorded |
@@ -39,6 +40,7 @@ mod event;
 mod front;
 mod limits;
 mod passing;
+mod query;
 mod route;
 mod tap;
 #[cfg(test)]
@@ -52,7 +54,7 @@ pub use self::answer::{Code, OwnAnswer, Served, Shape};
 pub use self::event::{Command, Ending, Exchanged, Fact, Item, Link, State, Tap, Timer};
 pub use self::front::MAX_LINGER_BYTES;
 pub use self::limits::{Limits, Retries};
-pub use self::route::{APP_KEY_FIELD, AppKey, Gate, Route, RouteError, RouteId, Routes};
+pub use self::route::{APP_KEY_FIELD, APP_KEY_PARAMETER, AppKey, Gate, Route, RouteError, RouteId, Routes};
 pub use self::tap::{Caps, Capture, Captured, Counted, Side};
 
 use self::body::Body;

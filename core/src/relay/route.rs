@@ -125,10 +125,15 @@ impl fmt::Debug for Route {
 /// passed on
 pub const APP_KEY_FIELD: &str = "x-steadfast-key";
 
+/// The parameter of a query in which an app may show a key, as Google's APIs take theirs
+pub const APP_KEY_PARAMETER: &str = "key";
+
 /// Decides whether an app may use the relay, by the fields of its request
 pub trait Gate: Send + Sync {
     /// Whose key the app showed, or `None` where it is none that is known
-    fn admit(&self, fields: &Fields) -> Option<AppKey>;
+    ///
+    /// `parameters` are the values of [`APP_KEY_PARAMETER`] in the query, decoded.
+    fn admit(&self, fields: &Fields, parameters: &[Vec<u8>]) -> Option<AppKey>;
 }
 
 /// A key of the relay's own that an app showed
@@ -138,6 +143,8 @@ pub struct AppKey {
     pub label: Arc<str>,
     /// The names of all fields that it came in, none of which is passed on
     pub fields: Vec<&'static str>,
+    /// Whether it came in the query too, of which [`APP_KEY_PARAMETER`] is not passed on then
+    pub is_in_query: bool,
 }
 
 /// All routes, and the paths that the relay serves itself

@@ -10,9 +10,11 @@ use crate::relay::{APP_KEY_FIELD, AppKey, Code, Gate, Routes};
 struct Known;
 
 impl Gate for Known {
-    fn admit(&self, fields: &Fields) -> Option<AppKey> {
-        let is_known = fields.get(APP_KEY_FIELD) == Some(b"k1");
-        is_known.then(|| AppKey { label: "laptop".into(), fields: vec![APP_KEY_FIELD, "x-api-key"] })
+    fn admit(&self, fields: &Fields, parameters: &[Vec<u8>]) -> Option<AppKey> {
+        let is_in_query = parameters.iter().any(|key| key == b"k1");
+        let is_known = is_in_query || fields.get(APP_KEY_FIELD) == Some(b"k1");
+        let fields = vec![APP_KEY_FIELD, "x-api-key"];
+        is_known.then(|| AppKey { label: "laptop".into(), fields, is_in_query })
     }
 }
 
@@ -36,6 +38,35 @@ fn a_key_goes_no_further_in_any_field_that_it_came_in() {
     assert_eq!(rig.over[0].app.as_deref(), Some("laptop"));
     rig.app_sends(request("k2"));
     rig.refused(Code::Unauthorized);
+}
+
+#[test]
+fn a_key_in_the_query_goes_no_further_and_another_one_there_does() {
+    let gated = Routes::clone(&routes(|_| {})).gated(Arc::new(Known));
+    for (query, headers, sent) in [
+        ("?alt=sse&key=%6b1&x=y", "", "/v1/chat?alt=sse&x=y"),
+        ("?key=k1", "", "/v1/chat"),
+        ("?key=of-the-provider", "X-Steadfast-Key: k1\r\n", "/v1/chat?key=of-the-provider"),
+    ] {
+        let mut rig = Rig::with(Arc::new(gated.clone()), false);
+        rig.app_sends(format!("GET /openai/v1/chat{query} HTTP/1.1\r\nHost: relay\r\n{headers}\r\n"));
+        rig.connected();
+        assert!(rig.up_text(1).starts_with(&format!("GET {sent} HTTP/1.1\r\n")), "{}", rig.up_text(1));
+    }
+    let mut rig = Rig::with(Arc::new(gated), false);
+    rig.app_sends("GET /openai/v1/chat?key=k2 HTTP/1.1\r\nHost: relay\r\n\r\n");
+    assert!(rig.up.is_empty() && rig.text().starts_with("HTTP/1.1 401 "), "{}", rig.text());
+}
+
+#[test]
+fn a_key_of_the_route_takes_the_place_of_the_apps_in_the_query_too() {
+    let key = (http::HeaderName::from_static("x-goog-api-key"), http::HeaderValue::from_static("secret"));
+    let mut rig = Rig::with(routes(|route| route.key = Some(key)), false);
+    let target = "/openai/v1/chat?key=a&alt=sse&api%5Fkey=b&access_token=c&API-Key=d";
+    rig.app_sends(format!("GET {target} HTTP/1.1\r\nHost: relay\r\n\r\n"));
+    rig.connected();
+    let sent = "GET /v1/chat?alt=sse HTTP/1.1\r\nHost: up.example:8080\r\nx-goog-api-key: secret\r\n\r\n";
+    assert_eq!(rig.up_text(1), sent);
 }
 
 #[test]
