@@ -28,7 +28,7 @@ pub use config::{
 };
 pub use keys::{KeyHash, Keys, NotAHash};
 pub use record::Recorder;
-pub use server::{Server, ServerError};
+pub use server::{MAX_REFUSALS, Server, ServerError};
 pub use shared::{Observer, Pages, Relay, Seen};
 /// The pure part
 pub use steadfast::relay::{

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use steadfast::call::{CloseMode, Origin};
 use steadfast::http::StatusCode;
-use steadfast::relay::{Closing, Command, Exchange, Fact, Item, Link, Served};
+use steadfast::relay::{Closing, Code, Command, Exchange, Fact, Item, Link, Served};
 use steadfast::time::Instant;
 use steadfast_driver::{
     Action, Connection, Driver, Leased, Network, Opening, Output, Runtime, Socket, Timekeeper,
@@ -18,16 +18,16 @@ use tokio::net::TcpStream;
 use crate::app_socket::AppSocket;
 use crate::shared::{Admitted, Force, Relay, Seen};
 
-/// Serves the exchanges of one connection, to its end
-pub(crate) async fn serve(stream: TcpStream, relay: Relay) {
+/// Serves the exchanges of one connection, to its end; or refuses the first one, where `is_past_cap`
+pub(crate) async fn serve(stream: TcpStream, relay: Relay, is_past_cap: bool) {
     let time = relay.0.client.timekeeper();
     let seed = RandomState::new().hash_one(0_u8);
     let has_taps = relay.0.observer.is_some();
     let mut force = relay.0.force.subscribe();
     let in_force = force.borrow_and_update().clone();
     let exchange = Exchange::new(in_force.routes, has_taps, seed, time.now());
-    let exchange = if in_force.is_draining { exchange.draining() } else { exchange };
-    let runtime = Exchanges { relay: relay.clone(), time };
+    let exchange = if in_force.is_draining || is_past_cap { exchange.draining() } else { exchange };
+    let runtime = Exchanges { relay: relay.clone(), time, is_past_cap };
     let app = Connection::plain(Side::App(AppSocket::new(stream)));
     let mut driver = Driver::new(exchange, runtime).with_open(Link::App, app);
     let mut seen = None;
@@ -74,6 +74,7 @@ fn observe(item: Item<'_>, relay: &Relay, seen: &mut Option<Box<dyn Seen>>) {
 struct Exchanges {
     relay: Relay,
     time: Timekeeper<Tokio>,
+    is_past_cap: bool,
 }
 
 /// A socket on either side
@@ -103,6 +104,9 @@ impl Runtime<Exchange> for Exchanges {
 
     fn act(&mut self, command: Command) -> Action<Exchange, Side> {
         match command {
+            Command::Connect { id, .. } if self.is_past_cap => {
+                Action::Tell(Fact::Refused(id, Code::GatewayOverloaded))
+            }
             Command::Connect { id, origin, reuse } => match self.relay.admit() {
                 Ok(admitted) => Action::Open(Link::Up(id), self.open(&origin, reuse, admitted)),
                 Err(code) => Action::Tell(Fact::Refused(id, code)),

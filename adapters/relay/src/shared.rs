@@ -2,12 +2,15 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use steadfast::http1::IncomingRequest;
 use steadfast::relay::{Admission, Code, Exchanged, Routes, Served, Tap};
 use steadfast_tokio::Client;
 use tokio::sync::watch;
+
+use crate::config::twice;
 
 /// A relay: its routes, and its client towards the providers
 ///
@@ -22,6 +25,8 @@ pub(crate) struct Inner {
     admission: Mutex<Admission>,
     /// How many connections of apps are open; [`Relay::drained`] waits for none
     pub(crate) apps: watch::Sender<usize>,
+    /// How many may be open; [`usize::MAX`] for no cap
+    max_apps: AtomicUsize,
     pub(crate) pages: Option<Arc<dyn Pages>>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
 }
@@ -63,6 +68,7 @@ impl Relay {
             client,
             admission: Mutex::new(Admission::new(max_connections)),
             apps: watch::Sender::new(0),
+            max_apps: AtomicUsize::new(twice(max_connections).unwrap_or(usize::MAX)),
             pages: None,
             observer: None,
         }))
@@ -100,6 +106,18 @@ impl Relay {
     pub fn reload(&self, routes: Routes, max_connections: Option<usize>) {
         self.0.force.send_modify(|force| force.routes = Arc::new(routes));
         self.admission(|admission| admission.limit(max_connections));
+    }
+
+    /// So many connections of apps may be open at once, from now on; until then twice as many as there may be
+    /// to providers, and `None` for as many as come
+    ///
+    /// Those that are open stay open. Idle ones and those of slow readers count like any other.
+    pub fn limit_apps(&self, most: Option<usize>) {
+        self.0.max_apps.store(most.unwrap_or(usize::MAX), Ordering::Relaxed);
+    }
+
+    pub(crate) fn max_app_connections(&self) -> usize {
+        self.0.max_apps.load(Ordering::Relaxed)
     }
 
     /// From now on new calls are refused, and connections are closed once their call is over

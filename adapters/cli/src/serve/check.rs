@@ -29,13 +29,13 @@ impl Plan {
         // Writing to a string cannot fail.
         _ = writeln!(text, "{} can be put in force.", file.unwrap_or("The relay"));
         for (name, value, source) in self.settings() {
-            _ = writeln!(text, "{name:<18} {:>16}  {source}", bare(&value));
+            _ = writeln!(text, "{name:<20} {:>14}  {source}", bare(&value));
         }
         let keys: Vec<_> = self.config.keys.labels().collect();
         let keys =
             if keys.is_empty() { "none: whoever reaches it may use it".to_owned() } else { keys.join(", ") };
-        _ = writeln!(text, "{:<18} {keys}", "keys");
-        _ = writeln!(text, "{:<18} {}", "recording", self.recording().unwrap_or("nowhere".to_owned()));
+        _ = writeln!(text, "{:<20} {keys}", "keys");
+        _ = writeln!(text, "{:<20} {}", "recording", self.recording().unwrap_or("nowhere".to_owned()));
         for (id, upstream) in self.upstreams() {
             _ = writeln!(
                 text,
@@ -77,12 +77,17 @@ impl Plan {
         Value::Object(all)
     }
 
-    fn settings(&self) -> [(&'static str, Value, &Source); 5] {
+    fn settings(&self) -> [(&'static str, Value, &Source); 6] {
         let config = &self.config;
-        let most = config.max_connections.value.map_or_else(|| json!("inf"), |most| json!(most));
+        let cap = |most: Option<usize>| most.map_or_else(|| json!("inf"), |most| json!(most));
         [
             ("listen", config.listen.value.to_string().into(), &config.listen.source),
-            ("max_connections", most, &config.max_connections.source),
+            ("max_connections", cap(config.max_connections.value), &config.max_connections.source),
+            (
+                "max_app_connections",
+                cap(config.max_app_connections.value),
+                &config.max_app_connections.source,
+            ),
             ("drain", number(&config.drain.value.to_string()), &config.drain.source),
             ("share_port", config.share_port.value.into(), &config.share_port.source),
             ("without_keys", config.without_keys.value.into(), &config.without_keys.source),

@@ -70,7 +70,6 @@ struct Listening {
 
 async fn serve(args: &ServeArgs, provided: &Provided, plan: Plan) -> Result<Exit, Failure> {
     let mut signals = Signals::new()?;
-    descriptors::raise_limit(plan.config.max_connections.value);
     let Plan { mut config, routes, .. } = plan;
     let client = match provided {
         Provided::Configured => Client::new(),
@@ -86,6 +85,7 @@ async fn serve(args: &ServeArgs, provided: &Provided, plan: Plan) -> Result<Exit
         Some(recorder) => relay.with_observer(Arc::new(recorder.clone())),
         None => relay,
     };
+    relay.limit_apps(room_for_apps(&config));
     let server = Server::bind(config.listen.value, config.share_port.value, relay.clone())?;
     let base_url = format!("http://{}", server.address()?);
     let upstreams = config.upstreams.iter().map(|upstream| upstream.name.clone()).collect();
@@ -172,8 +172,13 @@ fn reload(args: &ServeArgs, provided: &Provided, in_force: &mut Config, relay: &
         say(format_args!("{setting} takes effect with the next start"));
     }
     relay.reload(plan.routes, plan.config.max_connections.value);
+    relay.limit_apps(room_for_apps(&plan.config));
     *in_force = plan.config;
     say("the configuration was read again and is in force");
+}
+
+fn room_for_apps(config: &Config) -> Option<usize> {
+    descriptors::room_for_apps(config.max_connections.value, config.max_app_connections.value)
 }
 
 /// Says that no model answers, and how to try it

@@ -8,15 +8,16 @@ use toml::de::{DeTable, DeValue};
 use super::limit::{bound, parsed};
 use super::{
     Config, ConfigError, ConfigErrorReason, Limit, Recording, RouteLimits, Setting, Source, Upstream,
-    known_url, shape_named, shape_of,
+    known_url, shape_named, shape_of, twice,
 };
 use crate::keys::{KeyHash, Keys};
 use crate::record::{Database, RecordSettings};
 
 /// The settings outside of all tables, and the tables
-const TOP: [&str; 10] = [
+const TOP: [&str; 11] = [
     "listen",
     "max_connections",
+    "max_app_connections",
     "drain",
     "share_port",
     "without_keys",
@@ -51,12 +52,8 @@ pub(super) fn read(text: &str) -> Result<Config, ConfigError> {
                 const TAKES: &str = "an address and a port, as in \"127.0.0.1:7071\"";
                 config.listen = entry.setting(entry.string(TAKES)?.parse().ok(), TAKES)?;
             }
-            "max_connections" => {
-                let most = entry.scalar()?;
-                let most =
-                    if most == "inf" { Some(None) } else { parsed(&most).filter(|most| *most > 0).map(Some) };
-                config.max_connections = entry.setting(most, "a whole number from 1, or inf for no cap")?;
-            }
+            "max_connections" => config.max_connections = cap(entry)?,
+            "max_app_connections" => config.max_app_connections = cap(entry)?,
             "drain" => {
                 config.drain = entry.setting(bound(&entry.scalar()?), Limit::Total.takes())?;
             }
@@ -73,7 +70,17 @@ pub(super) fn read(text: &str) -> Result<Config, ConfigError> {
             _ => return Err(entry.unknown(TOP)),
         }
     }
+    if config.max_app_connections.source == Source::BuiltIn {
+        config.max_app_connections.value = twice(config.max_connections.value);
+    }
     Ok(config)
+}
+
+/// How many of something may be open
+fn cap(entry: &Entry<'_>) -> Result<Setting<Option<usize>>, ConfigError> {
+    let most = entry.scalar()?;
+    let most = if most == "inf" { Some(None) } else { parsed(&most).filter(|most| *most > 0).map(Some) };
+    entry.setting(most, "a whole number from 1, or inf for no cap")
 }
 
 fn upstream(named: &Entry<'_>, defaults: &RouteLimits) -> Result<Upstream, ConfigError> {

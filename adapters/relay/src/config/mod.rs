@@ -3,6 +3,7 @@
 //! ```toml
 //! listen = "127.0.0.1:7071"      # where it listens
 //! max_connections = 1024         # connections to providers in use at once, or inf
+//! max_app_connections = 2048     # connections of apps open at once, or inf; twice max_connections
 //! drain = 30                     # seconds for what runs when it is told to stop, or inf
 //! share_port = false             # whether other processes may listen there too
 //! without_keys = false           # whether it may listen on other addresses than this machine's own without keys
@@ -78,6 +79,9 @@ pub struct Config {
     pub listen: Setting<SocketAddr>,
     /// How many connections to providers may be in use at once; 1024
     pub max_connections: Setting<Option<usize>>,
+    /// How many connections of apps may be open at once, idle ones included; twice as many as may be in use
+    /// to providers
+    pub max_app_connections: Setting<Option<usize>>,
     /// How long what runs may go on when it is told to stop; 30 s
     pub drain: Setting<Bound>,
     /// Whether other processes may listen on the same port; no
@@ -151,6 +155,7 @@ impl Default for Config {
         Self {
             listen: Setting::built_in(SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT))),
             max_connections: Setting::built_in(Some(DEFAULT_MAX_CONNECTIONS)),
+            max_app_connections: Setting::built_in(twice(Some(DEFAULT_MAX_CONNECTIONS))),
             drain: Setting::built_in(DEFAULT_DRAIN),
             share_port: Setting::built_in(false),
             without_keys: Setting::built_in(false),
@@ -236,6 +241,12 @@ impl Upstream {
         }
         Ok(route)
     }
+}
+
+/// How many connections of apps may be open, where so many calls may run at once: theirs, and as many idle
+/// ones
+pub(crate) fn twice(max_connections: Option<usize>) -> Option<usize> {
+    max_connections.map(|most| most.saturating_mul(2))
 }
 
 impl<T> Setting<T> {

@@ -56,6 +56,7 @@ fn a_whole_file_says_what_it_says() {
     assert_eq!(config.listen.value.to_string(), "[::1]:0");
     assert_eq!(config.listen.source, Source::File { table: String::new(), line: 2 });
     assert_eq!((config.max_connections.value, config.drain.value), (Some(7), Bound::Unbounded));
+    assert_eq!(config.max_app_connections.value, Some(14));
     assert!(config.share_port.value && !config.without_keys.value);
     assert_eq!(config.keys.labels().collect::<Vec<_>>(), ["laptop"]);
 
@@ -136,6 +137,10 @@ fn what_cannot_be_is_refused_by_line_key_and_value() {
         ("listen = \"localhost\"", "1: listen cannot be \"localhost\": it takes an address and a port"),
         ("listen = 7071", "1: listen takes an address and a port"),
         ("max_connections = 0", "1: max_connections cannot be 0: it takes a whole number from 1, or inf"),
+        (
+            "max_app_connections = 0",
+            "1: max_app_connections cannot be 0: it takes a whole number from 1, or inf",
+        ),
         ("max_connections = -1", "1: max_connections cannot be -1"),
         ("drain = nan", "1: drain cannot be nan: it takes seconds over 0"),
         ("[recording]", "1: recording.database is missing: name a file"),

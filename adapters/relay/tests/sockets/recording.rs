@@ -20,17 +20,17 @@ const EVENTS: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
 
 /// A folder of its own that goes with the test
-struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let folder = env::temp_dir().join(format!("steadfast-{name}-{}", std::process::id()));
         _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir(&folder).unwrap();
         Self(folder)
     }
 
-    fn file(&self) -> PathBuf {
+    pub(crate) fn file(&self) -> PathBuf {
         self.0.join("calls.db")
     }
 }
@@ -41,11 +41,11 @@ impl Drop for Folder {
     }
 }
 
-fn open(file: &Path, settings: RecordSettings) -> Recorder {
+pub(crate) fn open(file: &Path, settings: RecordSettings) -> Recorder {
     Recorder::open(&Database::File(file.to_owned()), settings).unwrap()
 }
 
-fn read(file: &Path) -> Calls {
+pub(crate) fn read(file: &Path) -> Calls {
     Calls::open(&Database::File(file.to_owned())).unwrap()
 }
 

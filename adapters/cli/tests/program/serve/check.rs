@@ -27,6 +27,7 @@ fn what_is_in_force_is_told_with_where_it_comes_from() {
         format!("{} can be put in force.", file.path()).as_str(),
         "listen 0.0.0.0:9 line 1",
         "max_connections 1024 built-in",
+        "max_app_connections 2048 built-in",
         "drain 5 line 2",
         "share_port true --share-port",
         "keys laptop",

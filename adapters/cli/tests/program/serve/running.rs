@@ -135,7 +135,7 @@ fn too_few_descriptors_are_told() {
     command.args(["-c", "ulimit -n 128; exec \"$0\" \"$@\"", program, "serve", "--json"]);
     let mut serving = Serving::with(&mut command, &["--listen", "127.0.0.1:0", "--upstream", "openai"]);
     serving.await_said(
-        "the system allows 128 open files: calls past 32 wait to be accepted; raise `ulimit -n`\n",
+        "the system allows 128 open files: connections of apps past 32 are refused; raise `ulimit -n`\n",
     );
     assert_eq!(serving.stop().code, Some(0));
 }
