@@ -3,6 +3,7 @@
 mod calls;
 mod check;
 mod keys;
+mod large;
 mod running;
 mod sdks;
 mod support;

@@ -46,7 +46,7 @@ impl Drop for ConfigFile {
 
 /// `steadfast serve`, listening
 pub(super) struct Serving {
-    child: Child,
+    pub(super) child: Child,
     stdout: BufReader<ChildStdout>,
     stderr: ChildStderr,
     /// What it said of itself
