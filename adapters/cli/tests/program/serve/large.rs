@@ -186,14 +186,55 @@ fn growth(name: &str, more: &str) -> u64 {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
 fn a_large_upload_and_a_large_answer_pass_in_flat_memory() {
     let growth = growth("large", "");
     assert!(growth < MAX_GROWTH, "{growth}");
 }
 
+/// The provider is held back: it gets rid of what the sockets hold, and then silence ends the calls
 #[test]
-#[cfg(target_os = "linux")]
+fn apps_that_stop_reading_cost_no_memory() {
+    const CALLS: usize = 20;
+    /// More than the sockets on the way hold, with the largest buffers that are common
+    const MAX_IN_SOCKETS: u64 = 128 << 20;
+    let provider = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", provider.local_addr().expect("an address"));
+    let limits = format!("[limits]\nsilence = 1\n[upstream.local]\nurl = \"{url}\"\n");
+    let file = ConfigFile::new("stopped", &limits);
+    let serving = Serving::start(&["--config", file.path()]);
+    let pattern = pattern();
+    call(&serving, &provider, &pattern, Large::Answer, Framing::Length, 1 << 16);
+    let before = memory(&serving, "VmRSS:");
+    let apps: Vec<TcpStream> = (0..CALLS)
+        .map(|_| {
+            let mut app = TcpStream::connect(serving.address()).expect("it accepts");
+            app.write_all(b"GET /local/v1/x HTTP/1.1\r\nHost: relay\r\n\r\n").expect("it reads");
+            app
+        })
+        .collect();
+    thread::scope(|scope| {
+        for _ in 0..CALLS {
+            let (mut peer, pattern) = (provider.accept().expect("the relay connects").0, &pattern);
+            scope.spawn(move || {
+                read_message(&mut peer, pattern);
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", u64::MAX);
+                peer.write_all(head.as_bytes()).expect("it reads");
+                let mut sent = 0;
+                while let Ok(taken) = peer.write(&pattern[..PATTERN_BYTES]) {
+                    sent += taken as u64;
+                    assert!(sent < MAX_IN_SOCKETS, "nobody holds it back");
+                }
+            });
+        }
+    });
+    let most = memory(&serving, "VmHWM:");
+    drop(apps);
+    assert_eq!(serving.stop().code, Some(0));
+    println!("size: apps that stop reading: {} KiB more for {CALLS}", most.saturating_sub(before) >> 10);
+    assert!(most.saturating_sub(before) < MAX_GROWTH, "{before} {most}");
+}
+
+#[test]
 fn so_they_do_where_they_are_recorded() {
     let database =
         PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("large-{}.db", std::process::id()));

@@ -3,6 +3,7 @@
 mod calls;
 mod check;
 mod keys;
+#[cfg(target_os = "linux")]
 mod large;
 mod running;
 mod sdks;
