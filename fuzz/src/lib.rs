@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`http1()`] | any split: the same parts; as hyper, wherever both come to an end |
 //! | [`http1_request()`] | any split: the same requests; one passed on is the same request, and one only |
+//! | [`http1_server()`] | what hyper's server takes too is the same request; nothing is taken that it refuses |
 //! | [`sse()`] | any split: the same events; as sse-core |
 //! | [`ndjson()`] | any split: the same events; as its rules, applied to the whole |
 //! | [`json_array()`] | any split: the same events; as serde_json, wherever that reads an array |
@@ -29,6 +30,7 @@ mod content;
 mod dialect;
 mod http1;
 mod http1_request;
+mod http1_server;
 mod json_array;
 mod ndjson;
 mod reads;
@@ -43,6 +45,7 @@ pub use content::content;
 pub use dialect::dialect;
 pub use http1::http1;
 pub use http1_request::http1_request;
+pub use http1_server::http1_server;
 pub use json_array::json_array;
 pub use ndjson::ndjson;
 pub use relay_exchange::relay_exchange;
@@ -60,13 +63,14 @@ pub struct Target {
 }
 
 /// Every target
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     Target { name: "call_operations", run: call_operations },
     Target { name: "connect", run: connect },
     Target { name: "content", run: content },
     Target { name: "dialect", run: dialect },
     Target { name: "http1", run: http1 },
     Target { name: "http1_request", run: http1_request },
+    Target { name: "http1_server", run: http1_server },
     Target { name: "json_array", run: json_array },
     Target { name: "ndjson", run: ndjson },
     Target { name: "relay_exchange", run: relay_exchange },
