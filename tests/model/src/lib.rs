@@ -17,6 +17,7 @@
 //! | `cases` | [`cases()`]: under which settings calls are checked |
 //! | `search` | [`Search`]: every sequence of one case, and the shortest one that differs |
 //! | `run` | all cases, on several threads |
+//! | [`relay`] | the same of the relay's exchange |
 
 #![forbid(unsafe_code)]
 #![expect(
@@ -28,6 +29,7 @@ mod cases;
 mod legal;
 mod model;
 mod mutation;
+pub mod relay;
 mod run;
 mod search;
 mod state;
