@@ -44,7 +44,7 @@ async fn abandon(rig: &Rig, number: usize) {
         }
         _ => app.send(post("{}").replace("Length: 2", "Length: 9")).await,
     }
-    if number % 2 == 0 { app.reset() } else { drop(app) }
+    if number.is_multiple_of(2) { app.reset() } else { drop(app) }
 }
 
 /// Answers until it is left
