@@ -122,14 +122,18 @@ impl Call {
                 "a call is observed from its start: observe it before Event::Start",
             ));
         }
-        self.observers.0.push(observer);
+        let mut all = std::mem::take(&mut self.observers.0).into_vec();
+        all.push(observer);
+        self.observers.0 = all.into_boxed_slice();
         Ok(())
     }
 }
 
 /// Who is told
+///
+/// Few calls have any and they never change, so what all calls carry is no larger than need be.
 #[derive(Default)]
-pub(super) struct Observers(Vec<Box<dyn Observer>>);
+pub(super) struct Observers(Box<[Box<dyn Observer>]>);
 
 impl Observers {
     /// Tells all of them

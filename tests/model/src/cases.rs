@@ -29,7 +29,7 @@ const FAULTS: &[Input] = &[Overload, Invalid, NotJson];
 const TOGETHER: &[Input] = &[TwoDeltas, DeltaToEnd, MarkerAndEnd, BodyEndAndMore];
 
 /// How a request's body is read
-const UPLOAD: &[Input] = &[Supply, SupplyAll, SupplyEnd, SupplyFails];
+const UPLOAD: &[Input] = &[Supply, SupplyMuch, SupplyEnd, SupplyFails];
 
 /// As little as shows what a case of its own is about
 const FEW: &[Input] = &[Start, Cancel, Taken, Elapse, Connected, SentAll];

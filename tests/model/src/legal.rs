@@ -52,7 +52,7 @@ impl Model<'_> {
             | NotJson => between_events,
             BodyEnd | BodyEndAndMore => reads && begun.is_some() && self.case.framing == Framing::Chunked,
             Eof | Cut | Reset => reads,
-            Supply | SupplyAll | SupplyEnd | SupplyFails => self.wants() > 0,
+            Supply | SupplyMuch | SupplyEnd | SupplyFails => self.wants() > 0,
             RawByte => between_events,
             Thought => between_events,
             Late => state.link > 1 || matches!(state.phase, Phase::Pausing { .. }),

@@ -199,7 +199,7 @@ impl<'c> Model<'c> {
                 self.state.any_sent = !self.is(Mutation::SentIsFree);
                 self.state.held = 0;
             }
-            Supply | SupplyAll | SupplyEnd | SupplyFails => self.supply(input),
+            Supply | SupplyMuch | SupplyEnd | SupplyFails => self.supply(input),
             WriteFails => self.state.write_failed = true,
             _ if self.state.reused && self.state.sent == Sent::Nothing && !self.state.answered => {
                 self.replace()

@@ -10,7 +10,7 @@ use steadfast::machine::{
 use steadfast::outcome::{self, Delta, ErrorKind, Truncation};
 use steadfast::time::Instant;
 
-use crate::terms::{BEGAN, Case, Ended, Input, Mode, Outcome, Seen, THOUGHT_BYTES, Upload, Waiting};
+use crate::terms::{BEGAN, Case, Ended, Input, Mode, Outcome, Seen, THOUGHT_BYTES, Upload, Waiting, much_of};
 use crate::wire::Server;
 
 /// More steps than any event causes: a call that goes round in circles fails instead of hanging
@@ -95,7 +95,7 @@ impl<'c> Subject<'c> {
             Cut => Event::Eof(link, PeerEnded::WithoutCloseNotify),
             Reset => Event::Failed(link, failure(Stage::Read, FailureKind::Reset)),
             Supply => Event::Supplied(link, machine::Supply::Bytes(&UPLOAD[..1])),
-            SupplyAll => Event::Supplied(link, machine::Supply::Bytes(&UPLOAD[..self.ends.wanted])),
+            SupplyMuch => Event::Supplied(link, machine::Supply::Bytes(&UPLOAD[..much_of(self.ends.wanted)])),
             SupplyEnd => Event::Supplied(link, machine::Supply::End),
             SupplyFails => Event::Supplied(link, machine::Supply::Failed("no".to_owned())),
             Late => Event::Received(self.ends.closed.unwrap_or(link), b"x"),

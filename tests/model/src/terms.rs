@@ -114,8 +114,8 @@ pub enum Input {
     Reset,
     /// A byte of the request's body is read
     Supply,
-    /// As much of it is read as is asked for
-    SupplyAll,
+    /// Much of it is read at once: [`much_of`] what is asked for
+    SupplyMuch,
     /// It is found to have ended
     SupplyEnd,
     /// It cannot be read on
@@ -126,6 +126,12 @@ pub enum Input {
     Thought,
     /// A byte comes on a connection that is closed
     Late,
+}
+
+/// Bytes that are read at once where much of what is asked for is there: they fill the window by more than
+/// half, and not wholly
+pub(crate) fn much_of(wanted: usize) -> usize {
+    wanted - wanted / 4
 }
 
 /// How much [`Input::Tick`] is

@@ -5,7 +5,7 @@ use steadfast::body::WINDOW_BYTES;
 use crate::model::{Model, Retry};
 use crate::mutation::Mutation;
 use crate::state::{Phase, Sent};
-use crate::terms::{Input, Mode, Outcome, Upload};
+use crate::terms::{Input, Mode, Outcome, Upload, much_of};
 
 impl Model<'_> {
     /// How much of the body is to be read: none before what is there is out, none for an answer that is
@@ -35,7 +35,7 @@ impl Model<'_> {
         let bytes = match input {
             Supply => 1,
             SupplyEnd | SupplyFails => 0,
-            _ => self.wants(),
+            _ => much_of(self.wants()),
         };
         let state = &mut self.state;
         state.body_read = true;

@@ -58,6 +58,7 @@
 //!     config: RequestConfig::default(),
 //!     seed: 1,
 //!     unix_seconds: 1_700_000_000,
+//!     budget: None,
 //!     calls: vec![CallPlan::stream(Dialect::OpenAiChat)],
 //!     exchanges: vec![busy.clone(), busy, Exchange::new()],
 //! };

@@ -176,7 +176,7 @@ fn stream_body(call: &mut CallPlan, choices: &mut Choices<'_>, times: &Times) {
     let mut streamed = streamed(choices, times);
     if choices.one_in(4) {
         // More than a window of it, which would take long in small pieces.
-        call.body_bytes = 150_000;
+        call.body_bytes = 100_000;
         call.client.write_bytes = 0;
         streamed.read_bytes = 16_384;
     }
@@ -211,7 +211,7 @@ fn budget(choices: &mut Choices<'_>) -> RetryBudgetSettings {
 
 fn client(choices: &mut Choices<'_>, times: &Times) -> Client {
     let mut client = Client { looks: true, ..Client::default() };
-    client.read_bytes = choices.pick(&[0, 0, 0, 100, 17, 3, 1]);
+    client.read_bytes = choices.pick(&[0, 0, 0, 0, 0, 0, 100, 100, 100, 17, 17, 3, 1]);
     if choices.one_in(4) {
         client.write_bytes = choices.pick(&[1_000, 64, 7]);
     }

@@ -61,12 +61,15 @@ impl Watch {
                 })?;
             }
         }
-        if truth.place == Place::Stream {
+        let so_far = Some((self.delivered, truth.said));
+        // Where neither has grown since they were the same they still are.
+        if truth.place == Place::Stream && self.agreed != so_far {
             self.answer.hear(&wire.speech, truth.said);
             if !self.answer.is_said_in(&self.turn) {
                 let what = format!("{:?} was delivered of {:?}", self.turn.choices, self.answer);
                 return Err(self.violation(self.kind_of_words(wire), what));
             }
+            self.agreed = so_far;
         }
         Ok(())
     }

@@ -97,6 +97,8 @@ pub(crate) struct Watch {
     pub(crate) turn: Turn,
     /// What the server has said in the present attempt, as far as the call was told
     pub(crate) answer: Answer,
+    /// After how many deltas, and how many pieces of the answer, the two were last found the same
+    pub(crate) agreed: Option<(u32, usize)>,
     pub(crate) delivered: u32,
     pub(crate) finished: u32,
     pub(crate) item_out: bool,
@@ -160,6 +162,7 @@ impl Watch {
             heard: false,
             turn: Turn::default(),
             answer: Answer::default(),
+            agreed: None,
             delivered: 0,
             finished: 0,
             item_out: false,
@@ -458,6 +461,7 @@ impl Watch {
         self.live = Some(id);
         self.truth = Truth::new(self.dialect, self.shape, exchange.head, began);
         self.answer.clear();
+        self.agreed = None;
         self.truth.body_ended = self.streamed.is_none();
         self.truth.forwarded = self.forwarded;
         if !self.makes_fields {
