@@ -7,11 +7,15 @@
 //! |---|---|
 //! | `terms` | [`Input`] and [`Seen`]: what can happen to an exchange, what can be seen of it, and the cases |
 //! | `model` | what the rules say |
+//! | `state` | what the model holds of a connection and its exchange |
+//! | `legal` | what can happen next |
 //! | `subject` | the real exchange, behind the same inputs |
 //! | `search` | every sequence of each case, and the shortest one that differs |
 
+mod legal;
 mod model;
 mod search;
+mod state;
 mod subject;
 mod terms;
 

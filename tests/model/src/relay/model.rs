@@ -2,189 +2,27 @@
 
 use steadfast::relay::{Shape, Timer};
 
-use super::terms::{Act, BEGAN, Case, Framing, Input, SECOND, Seen, Takes, Told, Waits};
-
-/// All that the rules need to know
-///
-/// Instants are nanoseconds.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct State {
-    now: u64,
-    phase: Phase,
-    since: u64,
-    /// The first byte of the request came
-    began: Option<u64>,
-    is_draining: bool,
-    /// Whether the app's connection may carry another request behind this one
-    keeps: bool,
-    /// Requests that came behind the present one
-    waiting: u32,
-    /// The request's head is there
-    is_asked: bool,
-    body: Body,
-    up: Option<Up>,
-    failed_connects: u32,
-    sends: u32,
-    /// What the app waits for that its connection has not taken
-    window: String,
-    /// What it has got
-    app: String,
-    /// It has the first byte of what waits
-    has_first: bool,
-    /// The head of an answer went out, or an answer of the relay's own
-    has_status: bool,
-    /// The provider's answer is passed on
-    passing: Option<Passing>,
-    last_part: u64,
-    is_over: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Phase {
-    Idle,
-    Connecting,
-    Waiting,
-    Pausing(u64),
-    Answering,
-    Flushing(Ends),
-    Lingering,
-}
-
-/// How an exchange ends whose answer is on its way to the app
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Ends {
-    Passed,
-    Broken,
-    Refused(&'static str),
-}
-
-/// The request's body
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Body {
-    has_come: bool,
-    /// The present connection took it
-    is_sent: bool,
-    /// It is what follows the head in the app's bytes that cannot be one
-    is_bad: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Up {
-    is_open: bool,
-    is_reused: bool,
-    /// A byte of the request was taken
-    has_begun: bool,
-    head_sent: bool,
-    write_failed: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Passing {
-    /// Only the end of the app's connection ends the answer
-    until_close: bool,
-    /// Parts of an answer with a length that came
-    parts: u32,
-}
+use super::state::{Ends, Passing, Phase, State, Up};
+use super::terms::{Act, Case, Framing, Input, SECOND, Seen, Takes, Told, Waits};
 
 /// The rules, and one connection under them
 #[derive(Clone)]
 pub(super) struct Model<'c> {
-    case: &'c Case,
-    state: State,
+    pub(super) case: &'c Case,
+    pub(super) state: State,
 }
 
 impl<'c> Model<'c> {
     /// A connection that has just been accepted, and what is seen of it
     pub(super) fn new(case: &'c Case) -> (Self, Seen) {
-        let state = State {
-            now: BEGAN,
-            phase: Phase::Idle,
-            since: BEGAN,
-            began: None,
-            is_draining: false,
-            keeps: true,
-            waiting: 0,
-            is_asked: false,
-            body: Body { has_come: false, is_sent: false, is_bad: false },
-            up: None,
-            failed_connects: 0,
-            sends: 0,
-            window: String::new(),
-            app: String::new(),
-            has_first: false,
-            has_status: false,
-            passing: None,
-            last_part: BEGAN,
-            is_over: false,
-        };
-        let model = Self { case, state };
+        let model = Self { case, state: State::default() };
         let mut seen = Seen::default();
         model.told(&mut seen);
         (model, seen)
     }
 
-    /// The state with its instants counted from now: equal states have equal futures
-    pub(super) fn key(&self) -> State {
-        let mut state = self.state.clone();
-        let by = state.now - BEGAN;
-        let State { now, since, began, last_part, phase, .. } = &mut state;
-        [now, since, last_part].into_iter().chain(began.as_mut()).for_each(|at| *at -= by);
-        if let Phase::Pausing(until) = phase {
-            *until -= by;
-        }
-        state
-    }
-
     pub(super) fn is_over(&self) -> bool {
         self.state.is_over
-    }
-
-    /// Whether `input` can happen now: to the driver by its contract, and on the wire
-    pub(super) fn allows(&self, input: Input) -> bool {
-        use Input::*;
-        let State { phase, began, up, window, passing, has_first, .. } = &self.state;
-        let is_open = up.is_some_and(|up| up.is_open);
-        let opens = *phase == Phase::Connecting;
-        let reads_up = is_open && window.is_empty();
-        // Before a byte of the request is out there is no answer; what comes then is another case.
-        let answers = reads_up && *phase == Phase::Waiting && up.is_some_and(|up| up.has_begun);
-        let is_passing = reads_up && *phase == Phase::Answering;
-        let parts = passing.map_or(0, |passing| passing.parts);
-        let is_by_length = self.case.answer == Framing::Length;
-        let writes = is_open && self.writes_up();
-        let (reads_app, _) = self.app_interest();
-        match input {
-            _ if self.state.is_over => false,
-            Ask | AskTwice | AskHalf | AskHead | AskBad | AskNowhere => {
-                reads_app && *phase == Phase::Idle && began.is_none()
-            }
-            AskRest => *phase == Phase::Idle && began.is_some(),
-            // Nothing is a fault in a body that its length ends.
-            AskBadBody if self.case.request != Framing::Chunked => false,
-            AskBody | AskBadBody => reads_app && matches!(phase, Phase::Waiting | Phase::Answering),
-            AppTakes => !window.is_empty() && (*has_first || self.case.takes != Takes::All),
-            AppLeaves | Cancel => true,
-            Drain => !self.state.is_draining,
-            Full | Connected | ConnectFails => opens,
-            Reused => opens && self.state.failed_connects == 0 && self.may_reuse(),
-            SentPart => writes && up.is_some_and(|up| !up.has_begun),
-            SentAll | WriteFails => writes,
-            Interim | Busy | Overloaded | Limited | Head | Whole => answers,
-            Garbage => answers || (is_passing && self.case.answer == Framing::Chunked),
-            Part => is_passing && !(is_by_length && parts > 0),
-            Last | LastAndMore => {
-                is_passing && self.case.answer != Framing::UntilClose && !(is_by_length && parts == 0)
-            }
-            Eof => reads_up,
-            Reset => reads_up,
-            Tick => self.deadline().is_none_or(|(at, _)| self.state.now + SECOND < at),
-            Elapse => self.deadline().is_some(),
-        }
-    }
-
-    /// A connection that was asked for may be one that an earlier exchange left
-    fn may_reuse(&self) -> bool {
-        self.state.up.is_some_and(|up| up.is_reused)
     }
 
     /// When `input` happens
@@ -319,7 +157,7 @@ impl<'c> Model<'c> {
     }
 
     /// The table of rule RLY, and the bounds on an app that asks for nothing or goes on sending
-    fn deadline(&self) -> Option<(u64, Timer)> {
+    pub(super) fn deadline(&self) -> Option<(u64, Timer)> {
         let State { phase, since, last_part, .. } = &self.state;
         let begun = self.state.began.unwrap_or(*since);
         let total = (begun + 3_600 * SECOND, Timer::Total);
@@ -336,7 +174,7 @@ impl<'c> Model<'c> {
         set.into_iter().min()
     }
 
-    fn app_interest(&self) -> (bool, bool) {
+    pub(super) fn app_interest(&self) -> (bool, bool) {
         let reads = match self.state.phase {
             Phase::Idle | Phase::Lingering => true,
             Phase::Waiting | Phase::Answering => {
@@ -349,7 +187,7 @@ impl<'c> Model<'c> {
     }
 
     /// Whether the provider's connection is to take something
-    fn writes_up(&self) -> bool {
+    pub(super) fn writes_up(&self) -> bool {
         let body_waits = self.state.body.has_come && !self.state.body.is_sent;
         self.state.up.is_some_and(|up| up.is_open && !up.write_failed && (!up.head_sent || body_waits))
     }

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use super::model::{Model, State};
+use super::model::Model;
+use super::state::State;
 use super::subject::Subject;
 use super::terms::{BEGAN, Case, Input, SECOND, Seen, cases};
 use steadfast::relay::Timer;
@@ -122,7 +123,7 @@ impl<'c> Search<'c> {
         if left == 0 || model.is_over() {
             return Ok(1);
         }
-        let key = (model.key(), left);
+        let key = (model.state.relative(), left);
         if let Some(behind) = self.behind.get(&key) {
             return Ok(*behind);
         }
