@@ -27,7 +27,8 @@ impl Body {
             length,
             wire: Vec::new(),
             sent: 0,
-            is_kept: true,
+            // One that will be too long is not kept at all.
+            is_kept: !matches!(length, BodyLength::Length(length) if length > max_kept as u64),
             max_kept,
             payload: 0,
             has_ended: matches!(length, BodyLength::None | BodyLength::Length(0)),
@@ -56,12 +57,7 @@ impl Body {
 
     /// Whether it can be sent from its beginning, what is still to come included
     pub(super) fn can_be_sent_again(&self) -> bool {
-        self.is_kept
-            && match self.length {
-                BodyLength::None => true,
-                BodyLength::Length(length) => length <= self.max_kept as u64,
-                BodyLength::Chunked => self.has_ended,
-            }
+        self.is_kept && (self.length != BodyLength::Chunked || self.has_ended)
     }
 
     /// Whether a piece may go straight from the driver's buffer to the socket
@@ -163,13 +159,25 @@ mod tests {
         assert_eq!(body_in_time.unsent(), b"abc");
         body.push(b"abcd");
         body.sent(2);
-        assert_eq!(body.held(), 4);
+        assert!(!body.may_pass(), "a part of it waits");
         body.push(b"efgh");
         assert_eq!(body.unsent(), b"cdefgh");
-        assert_eq!(body.held(), 6);
         body.sent(6);
         assert_eq!(body.held(), 0);
         assert!(body.may_pass());
+    }
+
+    #[test]
+    fn one_in_chunks_is_kept_until_it_is_too_long() {
+        let mut body = Body::new(BodyLength::Chunked, 12);
+        body.push(b"abcd");
+        body.sent(9);
+        assert_eq!(body.held(), 9);
+        body.push(b"efgh");
+        assert_eq!(body.unsent(), b"4\r\nefgh\r\n", "what went out is dropped");
+        assert_eq!(body.held(), 9);
+        body.end();
+        assert!(!body.can_be_sent_again());
     }
 
     #[test]

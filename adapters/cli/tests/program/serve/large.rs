@@ -191,47 +191,77 @@ fn a_large_upload_and_a_large_answer_pass_in_flat_memory() {
     assert!(growth < MAX_GROWTH, "{growth}");
 }
 
+/// More than the sockets on the way hold, with the largest buffers that are common, and what is read and
+/// dropped behind an answer of the relay's own
+const MAX_TAKEN: u64 = 256 << 20;
+
+/// Writes until that fails; how much was taken
+fn write_until_it_fails(to: &mut TcpStream, pattern: &[u8]) -> u64 {
+    let mut sent = 0;
+    while let Ok(taken) = to.write(&pattern[..PATTERN_BYTES]) {
+        sent += taken as u64;
+        assert!(sent < MAX_TAKEN, "nobody holds it back");
+    }
+    sent
+}
+
+/// How much more the process held while so many calls stood still, of which the app stops reading a large
+/// answer or the provider a large request
+fn growth_of_calls_that_stand_still(large: Large, limit: &str) -> u64 {
+    const CALLS: usize = 20;
+    let provider = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", provider.local_addr().expect("an address"));
+    let config = format!("[limits]\n{limit} = 1\n[upstream.local]\nurl = \"{url}\"\n");
+    let file = ConfigFile::new(&format!("still-{large:?}"), &config);
+    let serving = Serving::start(&["--config", file.path()]);
+    let pattern = pattern();
+    call(&serving, &provider, &pattern, large, Framing::Length, 1 << 16);
+    let before = memory(&serving, "VmRSS:");
+    let endless = format!("Content-Length: {}\r\n\r\n", u64::MAX);
+    thread::scope(|scope| {
+        let mut still = Vec::new();
+        for _ in 0..CALLS {
+            let mut app = TcpStream::connect(serving.address()).expect("it accepts");
+            let (pattern, endless) = (&pattern, &endless);
+            let line = "POST /local/v1/x HTTP/1.1\r\nHost: relay\r\n";
+            match large {
+                Large::Request => {
+                    app.write_all(format!("{line}{endless}").as_bytes()).expect("it reads");
+                    scope.spawn(move || write_until_it_fails(&mut app, pattern));
+                    still.push(provider.accept().expect("the relay connects").0);
+                }
+                Large::Answer => {
+                    app.write_all(format!("{line}\r\n").as_bytes()).expect("it reads");
+                    still.push(app);
+                    let mut peer = provider.accept().expect("the relay connects").0;
+                    scope.spawn(move || {
+                        read_message(&mut peer, pattern);
+                        peer.write_all(format!("HTTP/1.1 200 OK\r\n{endless}").as_bytes()).expect("it reads");
+                        write_until_it_fails(&mut peer, pattern)
+                    });
+                }
+            }
+        }
+        still
+    });
+    let most = memory(&serving, "VmHWM:");
+    assert_eq!(serving.stop().code, Some(0));
+    println!("size: calls that stand still, {large:?}: {} KiB more", most.saturating_sub(before) >> 10);
+    most.saturating_sub(before)
+}
+
 /// The provider is held back: it gets rid of what the sockets hold, and then silence ends the calls
 #[test]
 fn apps_that_stop_reading_cost_no_memory() {
-    const CALLS: usize = 20;
-    /// More than the sockets on the way hold, with the largest buffers that are common
-    const MAX_IN_SOCKETS: u64 = 128 << 20;
-    let provider = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let url = format!("http://{}", provider.local_addr().expect("an address"));
-    let limits = format!("[limits]\nsilence = 1\n[upstream.local]\nurl = \"{url}\"\n");
-    let file = ConfigFile::new("stopped", &limits);
-    let serving = Serving::start(&["--config", file.path()]);
-    let pattern = pattern();
-    call(&serving, &provider, &pattern, Large::Answer, Framing::Length, 1 << 16);
-    let before = memory(&serving, "VmRSS:");
-    let apps: Vec<TcpStream> = (0..CALLS)
-        .map(|_| {
-            let mut app = TcpStream::connect(serving.address()).expect("it accepts");
-            app.write_all(b"GET /local/v1/x HTTP/1.1\r\nHost: relay\r\n\r\n").expect("it reads");
-            app
-        })
-        .collect();
-    thread::scope(|scope| {
-        for _ in 0..CALLS {
-            let (mut peer, pattern) = (provider.accept().expect("the relay connects").0, &pattern);
-            scope.spawn(move || {
-                read_message(&mut peer, pattern);
-                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", u64::MAX);
-                peer.write_all(head.as_bytes()).expect("it reads");
-                let mut sent = 0;
-                while let Ok(taken) = peer.write(&pattern[..PATTERN_BYTES]) {
-                    sent += taken as u64;
-                    assert!(sent < MAX_IN_SOCKETS, "nobody holds it back");
-                }
-            });
-        }
-    });
-    let most = memory(&serving, "VmHWM:");
-    drop(apps);
-    assert_eq!(serving.stop().code, Some(0));
-    println!("size: apps that stop reading: {} KiB more for {CALLS}", most.saturating_sub(before) >> 10);
-    assert!(most.saturating_sub(before) < MAX_GROWTH, "{before} {most}");
+    let growth = growth_of_calls_that_stand_still(Large::Answer, "silence");
+    assert!(growth < MAX_GROWTH, "{growth}");
+}
+
+/// The app is held back likewise, until the answer is late
+#[test]
+fn providers_that_stop_reading_cost_no_memory() {
+    let growth = growth_of_calls_that_stand_still(Large::Request, "first_byte");
+    assert!(growth < MAX_GROWTH, "{growth}");
 }
 
 #[test]
