@@ -78,3 +78,21 @@ async fn past_the_cap_a_call_is_told_so_and_nothing_is_sent() {
     let head = second.until("\r\n\r\n").await;
     assert!(head.starts_with("HTTP/1.1 503 ") && head.contains("retry-after: 1\r\n"), "{head}");
 }
+
+#[tokio::test]
+async fn each_app_that_leaves_while_a_connection_is_opened_is_seen_as_well() {
+    let provider = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let upstream = format!("https://{}", provider.local_addr().unwrap());
+    let rig = Rig::towards(provider, &upstream, |_| {}, None).await;
+    for _ in 0..200 {
+        let mut app = rig.app().await;
+        app.send(post("{}")).await;
+        let mut provider = rig.accept().await;
+        // The beginning of TLS, which nobody answers
+        provider.exactly(3).await;
+        drop(app);
+        let (hello, _) = provider.rest().await;
+        assert!(!hello.contains("POST"), "{hello}");
+    }
+    soon("no connection is left", rig.relay.drained()).await;
+}
