@@ -3,8 +3,6 @@
 mod calls;
 mod check;
 mod keys;
-#[cfg(target_os = "linux")]
-mod large;
 mod running;
 mod sdks;
 mod support;
@@ -79,7 +77,7 @@ fn an_upstream_of_the_command_line_gets_the_call_as_it_came() {
     assert_eq!(app.until("\r\n\r\nhi"), answer);
     drop(app);
     let ended = serving.stop();
-    assert_eq!((ended.code, ended.said.as_str()), (Some(0), ""));
+    assert!(ended.is_quiet(), "{:?} {}", ended.code, ended.said);
 }
 
 #[test]

@@ -59,6 +59,14 @@ pub(super) struct Ended {
     pub(super) said: String,
 }
 
+impl Ended {
+    /// Whether it ended well, and said no more than that it waits for a connection that is about to close
+    pub(super) fn is_quiet(&self) -> bool {
+        let rest = self.said.strip_prefix("steadfast: draining: 1 connection open").unwrap_or(&self.said);
+        self.code == Some(0) && rest.lines().count() <= usize::from(rest.len() < self.said.len())
+    }
+}
+
 impl Serving {
     /// Starts it on a free port with these arguments
     pub(super) fn start(arguments: &[&str]) -> Self {

@@ -1,13 +1,23 @@
 //! Bodies that no memory holds, through the relay in flat memory.
 //!
 //! What the process holds at the most is the system's own count (`VmHWM`), after a first call of each kind.
+//! Apart from the other tests of the program, as these keep the machine busy.
+
+#![cfg(target_os = "linux")]
+
+#[expect(dead_code, reason = "the other tests use the rest")]
+#[path = "../program/serve/support.rs"]
+mod serving;
+#[expect(dead_code, reason = "the other tests use the rest")]
+#[path = "../program/support.rs"]
+mod support;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::thread;
 
-use super::support::{ConfigFile, Serving};
+use serving::{ConfigFile, Serving};
 
 /// How much more the process may hold than before
 const MAX_GROWTH: u64 = 16 << 20;
