@@ -114,7 +114,7 @@ pub enum Input {
     Reset,
     /// A byte of the request's body is read
     Supply,
-    /// Much of it is read at once: [`much_of`] what is asked for
+    /// Much of it is read at once: `much_of` what is asked for
     SupplyMuch,
     /// It is found to have ended
     SupplyEnd,
@@ -122,7 +122,7 @@ pub enum Input {
     SupplyFails,
     /// A byte of a body that is handed out as it comes
     RawByte,
-    /// A piece of reasoning, of [`THOUGHT_BYTES`]
+    /// A piece of reasoning, of `THOUGHT_BYTES`
     Thought,
     /// A byte comes on a connection that is closed
     Late,
