@@ -113,6 +113,8 @@ pub struct Pool<K> {
     settings: Settings,
     connections: BTreeMap<ConnectionId, Connection<K>>,
     origins: Vec<Origin<K>>,
+    /// Nothing is due before that; `None` where nothing is due at all
+    quiet_until: Option<Instant>,
     decisions: VecDeque<Decision>,
     last_id: u64,
     last_ticket: u64,
@@ -142,6 +144,7 @@ struct Origin<K> {
     connections: usize,
     /// The one used last is the last
     idle: Vec<ConnectionId>,
+    finishing: Vec<ConnectionId>,
     waiting: VecDeque<(Ticket, Want)>,
 }
 
@@ -152,6 +155,7 @@ impl<K: Clone + Eq> Pool<K> {
             settings,
             connections: BTreeMap::new(),
             origins: Vec::new(),
+            quiet_until: None,
             decisions: VecDeque::new(),
             last_id: 0,
             last_ticket: 0,
@@ -166,8 +170,13 @@ impl<K: Clone + Eq> Pool<K> {
     pub fn checkout(&mut self, now: Instant, key: &K, want: Want) -> Checkout {
         self.elapsed(now);
         let at = self.origins.iter().position(|origin| origin.key == *key).unwrap_or_else(|| {
-            let key = key.clone();
-            self.origins.push(Origin { key, connections: 0, idle: Vec::new(), waiting: VecDeque::new() });
+            self.origins.push(Origin {
+                key: key.clone(),
+                connections: 0,
+                idle: Vec::new(),
+                finishing: Vec::new(),
+                waiting: VecDeque::new(),
+            });
             self.origins.len() - 1
         });
         // Nobody is overtaken: whoever could be served is served before others can ask.
@@ -218,6 +227,9 @@ impl<K: Clone + Eq> Pool<K> {
         match self.connections.get_mut(&id) {
             Some(Connection { state: state @ State::HandedOut, .. }) => {
                 *state = State::Finishing { until };
+                let at = self.origin_of(id);
+                self.origins[at].finishing.push(id);
+                self.is_due(until);
                 true
             }
             Some(_) | None => false,
@@ -254,6 +266,9 @@ impl<K: Clone + Eq> Pool<K> {
 
     /// Closes what has been idle or finishing for too long
     pub fn elapsed(&mut self, now: Instant) {
+        if self.quiet_until.is_none_or(|until| now < until) {
+            return;
+        }
         let due: Vec<ConnectionId> =
             self.deadlines().filter(|(_, at)| *at <= now).map(|(id, _)| id).collect();
         for id in due {
@@ -263,6 +278,7 @@ impl<K: Clone + Eq> Pool<K> {
             }
             self.remove(id, Some(Decision::Close(id)));
         }
+        self.quiet_until = self.deadline();
     }
 
     /// Closes every connection that is not in use
@@ -287,9 +303,8 @@ impl<K: Clone + Eq> Pool<K> {
 
     /// The connections for `key` that have yet to end their message
     pub fn finishing<'a>(&'a self, key: &'a K) -> impl Iterator<Item = ConnectionId> + 'a {
-        let finishing = |connection: &Connection<K>| matches!(connection.state, State::Finishing { .. });
-        let of = self.connections.iter().filter(move |(_, of)| of.key == *key && finishing(of));
-        of.map(|(id, _)| *id)
+        let origin = self.origins.iter().find(move |origin| origin.key == *key);
+        origin.into_iter().flat_map(|origin| origin.finishing.iter().copied())
     }
 
     /// What is there now, and what has been done
@@ -349,7 +364,10 @@ impl<K: Clone + Eq> Pool<K> {
     fn rest(&mut self, now: Instant, id: ConnectionId, may: impl FnOnce(State) -> bool) -> bool {
         let Some(connection) = self.connections.get_mut(&id).filter(|of| may(of.state)) else { return false };
         connection.state = State::Idle { since: now };
+        let due = connection.due(&self.settings);
+        self.is_due(due);
         let at = self.origin_of(id);
+        self.origins[at].finishing.retain(|finishing| *finishing != id);
         self.origins[at].idle.push(id);
         self.serve(at);
         if let Some(origin) = self.origins.get(at)
@@ -369,6 +387,7 @@ impl<K: Clone + Eq> Pool<K> {
         let origin = &mut self.origins[at];
         origin.connections -= 1;
         origin.idle.retain(|idle| *idle != id);
+        origin.finishing.retain(|finishing| *finishing != id);
         self.decisions.extend(decision);
         self.serve(at);
     }
@@ -382,15 +401,26 @@ impl<K: Clone + Eq> Pool<K> {
         self.origins.iter().position(|origin| origin.key == *key).expect("a connection has its origin")
     }
 
+    fn is_due(&mut self, at: Option<Instant>) {
+        self.quiet_until = [self.quiet_until, at].into_iter().flatten().min();
+    }
+
     fn deadlines(&self) -> impl Iterator<Item = (ConnectionId, Instant)> + '_ {
-        self.connections.iter().filter_map(|(id, connection)| match connection.state {
+        self.connections.iter().filter_map(|(id, connection)| Some((*id, connection.due(&self.settings)?)))
+    }
+}
+
+impl<K> Connection<K> {
+    /// When it has been idle or finishing for too long
+    fn due(&self, settings: &Settings) -> Option<Instant> {
+        match self.state {
             State::HandedOut => None,
             State::Idle { since } => {
-                let kept_for = connection.kept_for.map(|kept_for| kept_for.saturating_sub(CLOSE_BEFORE));
-                let bounds = [self.settings.idle_timeout.limit(), kept_for];
-                bounds.into_iter().flatten().min().map(|bound| (*id, since + bound))
+                let kept_for = self.kept_for.map(|kept_for| kept_for.saturating_sub(CLOSE_BEFORE));
+                let bounds = [settings.idle_timeout.limit(), kept_for];
+                bounds.into_iter().flatten().min().map(|bound| since + bound)
             }
-            State::Finishing { until } => until.map(|at| (*id, at)),
-        })
+            State::Finishing { until } => until,
+        }
     }
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use steadfast_relay::{Config, KeyHash, Recorder, Relay, Server};
-use steadfast_tokio::Client;
+use steadfast_tokio::{Client, PoolSettings};
 use steadfast_tokio::steadfast::connect::Proxies;
 use tokio::runtime;
 use tokio::time::sleep;
@@ -76,6 +76,9 @@ async fn serve(args: &ServeArgs, provided: &Provided, plan: Plan) -> Result<Exit
         // It is on this machine, whatever leads out.
         Provided::Embedded(_) => Client::new().with_proxies(Proxies::none()),
     };
+    // As many as may be open may be idle, for the next burst.
+    let max_idle = config.max_connections.value.unwrap_or(usize::MAX);
+    let client = client.with_pool(PoolSettings { max_idle, ..PoolSettings::default() });
     let recording = config.recording.as_ref();
     let recorder = recording
         .map(|recording| Recorder::open(&recording.database.value, recording.settings))

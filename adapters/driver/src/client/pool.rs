@@ -24,6 +24,13 @@ use crate::connection::{Ask, Connection, Socket};
 use crate::resting::{Found, Resting};
 use crate::tunnel::{Through, Way};
 
+/// How long a connection may rest before the reactor watches it for its end, and how long what it tells of
+/// one may wait: 250 ms
+///
+/// A busy client takes its connections up again sooner, and looks at each before it does. So watching costs
+/// it nothing per exchange.
+pub(crate) const WATCH_EVERY: Duration = Duration::from_millis(250);
+
 /// What a connection can be used for
 type Key<N> = (Origin, <N as Network>::Reactor);
 
@@ -46,8 +53,10 @@ struct State<N: Network> {
     due: Vec<Due<N>>,
     /// A [`Janitor`] lives
     is_watched: bool,
-    /// Wakes it
+    /// Wakes it where it does not look by itself within [`WATCH_EVERY`]
     janitor: Option<Waker>,
+    /// When it last looked at all that rest
+    looked: Option<Instant>,
 }
 
 enum Due<N: Network> {
@@ -95,6 +104,7 @@ impl<N: Network> Connections<N> {
             due: Vec::new(),
             is_watched: false,
             janitor: None,
+            looked: None,
         };
         Self(Arc::new(Shared { clock, settings, state: Mutex::new(state) }))
     }
@@ -128,11 +138,11 @@ impl<N: Network> Connections<N> {
                 Granted::Open(lease) => {
                     return Ok(open.await?.map_socket(|socket| Leased { socket, lease }));
                 }
-                // It was good when it was granted, which may be a while ago.
                 Granted::Reuse(mut resting) => match look_now(&mut resting) {
                     Found::Ready => return Ok(resting.into_connection()),
                     Found::Finishing | Found::Dead => {
                         self.0.with(|state, _| state.pool.stale(id_of(&resting)));
+                        resting.close();
                     }
                 },
             }
@@ -154,12 +164,12 @@ impl<N: Network> Connections<N> {
         let is_to_be_watched = self.0.with(|state, now| {
             state.pool.kept_for(id_of(&resting), keep_for);
             state.put(now, resting);
+            state.due.extend(state.janitor.take().map(Due::Wake));
             !state.resting.is_empty() && !std::mem::replace(&mut state.is_watched, true)
         });
         if is_to_be_watched {
             N::spawn(Janitor::<N>::new(Arc::downgrade(&self.0), self.0.clock));
         }
-        self.0.wake_janitor();
     }
 
     /// Closes every connection that no call uses
@@ -192,22 +202,32 @@ impl<N: Network> Shared<N> {
 
     /// Looks at what rests, closes what is due, and returns when to do that again; `None` where
     /// nothing rests, and so nobody needs to watch
+    ///
+    /// Asked again within [`WATCH_EVERY`], it only says when that is over.
     pub(crate) fn watch(self: &Arc<Self>, cx: &mut Context<'_>) -> Option<Option<Instant>> {
-        self.with(|state, now| {
+        let next = self.with(|state, now| {
+            let next = state.looked.map(|looked| looked + WATCH_EVERY).filter(|next| now < *next);
+            if next.is_some() {
+                return next;
+            }
+            state.looked = Some(now);
             let resting: Vec<ConnectionId> = state.resting.keys().copied().collect();
             for id in resting {
                 state.look(now, id, Ask::Reactor, cx);
             }
             // Arrived beats expired: what has come in time was read first.
             state.pool.elapsed(now);
+            None
         });
         self.with(|state, _| {
             if state.resting.is_empty() {
                 (state.is_watched, state.janitor) = (false, None);
                 return None;
             }
-            state.janitor = Some(cx.waker().clone());
-            Some(state.pool.deadline())
+            if next.is_none() {
+                state.janitor = Some(cx.waker().clone());
+            }
+            Some(next.or_else(|| state.pool.deadline()))
         })
     }
 
@@ -240,30 +260,19 @@ impl<N: Network> State<N> {
         for id in finishing {
             self.look(now, id, Ask::System, &mut Context::from_waker(Waker::noop()));
         }
-        loop {
-            match self.pool.checkout(now, key, want) {
-                Checkout::Now(pool::Lease::Open(id)) => {
-                    return Asked::Granted(Granted::Open(Lease::new(id, shared)));
-                }
-                Checkout::Now(pool::Lease::Reuse(id)) => {
-                    let mut resting = self.take(id);
-                    if look_now(&mut resting) == Found::Ready {
-                        return Asked::Granted(Granted::Reuse(resting));
-                    }
-                    self.pool.stale(id);
-                    self.due.push(Due::Close(resting));
-                }
-                Checkout::Wait(ticket) => {
-                    self.waiting.insert(ticket, Place::Waiting(None));
-                    return Asked::Wait(ticket);
-                }
+        match self.pool.checkout(now, key, want) {
+            Checkout::Now(lease) => Asked::Granted(self.grant(lease, shared)),
+            Checkout::Wait(ticket) => {
+                self.waiting.insert(ticket, Place::Waiting(None));
+                Asked::Wait(ticket)
             }
         }
     }
 
     fn put(&mut self, now: Instant, mut resting: Resting<Leased<N>>) {
         let id = id_of(&resting);
-        let found = look_now(&mut resting);
+        // One that owes nothing is looked at before it is used.
+        let found = if resting.tail().is_none() { Found::Ready } else { look_now(&mut resting) };
         let is_taken = match found {
             Found::Ready => self.pool.keep(now, id),
             Found::Finishing => self.pool.finish(id, resting.tail().and_then(Tail::until)),
@@ -301,10 +310,7 @@ impl<N: Network> State<N> {
                     self.due.push(Due::Close(resting));
                 }
                 Decision::Grant(ticket, lease) => {
-                    let granted = match lease {
-                        pool::Lease::Reuse(id) => Granted::Reuse(self.take(id)),
-                        pool::Lease::Open(id) => Granted::Open(Lease::new(id, shared)),
-                    };
+                    let granted = self.grant(lease, shared);
                     let place = self.waiting.insert(ticket, Place::Granted(granted));
                     let Some(Place::Waiting(waker)) = place else {
                         unreachable!("whoever is granted something waits");
@@ -312,6 +318,13 @@ impl<N: Network> State<N> {
                     self.due.extend(waker.map(Due::Wake));
                 }
             }
+        }
+    }
+
+    fn grant(&mut self, lease: pool::Lease, shared: &Arc<Shared<N>>) -> Granted<N> {
+        match lease {
+            pool::Lease::Reuse(id) => Granted::Reuse(self.take(id)),
+            pool::Lease::Open(id) => Granted::Open(Lease::new(id, shared)),
         }
     }
 
