@@ -316,7 +316,7 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) check: bool,
 
-    /// Print the hash of the key on stdin, for the file's [keys], and serve nothing
+    /// Print the hash of the key on stdin, for the file's table of keys, and serve nothing
     #[arg(long, exclusive = true)]
     pub(crate) hash_key: bool,
 

@@ -148,7 +148,7 @@ pub(crate) fn gaps_long_help() -> String {
 
 pub(crate) const MOCK_EXAMPLES: &str = "\
 Examples:
-  steadfast mock --script tests/scenarios/stream-mute-after-delta.toml
+  steadfast mock --script tests/scenario/scenarios/stream-mute-after-delta.toml
   steadfast mock --script FILE --port 8099
 ";
 

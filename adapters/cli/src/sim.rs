@@ -53,7 +53,7 @@ pub(crate) fn run(args: &SimArgs) -> Result<Exit, Failure> {
     let result = play(args);
     let missing = result.simulator.coverage().missing();
     if args.json {
-        is_read(print_json(&result.json(&missing)))?;
+        is_read(print_json(&result.json(args, &missing)))?;
     } else {
         is_read(print(&result.text(args)))?;
     }
@@ -171,7 +171,7 @@ impl Report {
         text
     }
 
-    fn json(&self, missing: &[String]) -> Value {
+    fn json(&self, args: &SimArgs, missing: &[String]) -> Value {
         let totals = self.simulator.totals();
         let coverage = self.simulator.coverage();
         let faults = coverage.faults().map(|(fault, hits)| (fault.name().to_owned(), hits.into()));
@@ -182,6 +182,14 @@ impl Report {
             kept["seed"] = (*seed).into();
             kept
         });
+        let first = self.kept.first().map(|(seed, _)| *seed);
+        let shortest = first.and_then(Simulator::explain).map(|found| {
+            json!({
+                "tape": found.tape,
+                "violation": violation_json(&found.violation),
+                "schedule": found.to_string(),
+            })
+        });
         json!({
             "runs": totals.runs,
             "calls": totals.calls,
@@ -189,6 +197,8 @@ impl Report {
             "virtual_hours": self.virtual_hours(),
             "violations": self.violations,
             "first_violations": kept.collect::<Vec<_>>(),
+            "replay": first.map(|seed| format!("steadfast sim{} --replay {seed}", plant::again(args))),
+            "shortest": shortest,
             "runs_per_s": self.per_second(totals.runs),
             "calls_per_s": self.per_second(totals.calls),
             "digest": self.simulator.digest().map(|digest| digest.to_string()),

@@ -1,4 +1,4 @@
-//! The files of `tests/scenarios`, compiled in.
+//! The files of `scenarios`, compiled in.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use crate::scenario::Scenario;
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../scenarios/", $name, ".toml")))),*]
+        &[$(($name, include_str!(concat!("../scenarios/", $name, ".toml")))),*]
     };
 }
 
@@ -119,7 +119,7 @@ static SCENARIOS: LazyLock<Vec<Scenario>> = LazyLock::new(|| {
     SOURCES.iter().map(parse).collect()
 });
 
-/// Every scenario of `tests/scenarios`, sorted by name
+/// Every scenario of `scenarios`, sorted by name
 ///
 /// # Panics
 ///

@@ -10,7 +10,7 @@
 //! | [`mod@format`] | the file format, key by key |
 //! | [`observed`] | what a run showed, and where it differs from what was expected |
 //! | `parse` | text to validated values |
-//! | `embedded` | the files of `tests/scenarios`, compiled in |
+//! | `embedded` | the files of `scenarios`, compiled in |
 
 mod embedded;
 pub mod format;

@@ -29,7 +29,7 @@ fn message(result: Result<impl std::fmt::Debug, ParseError>) -> String {
 
 #[test]
 fn the_list_is_the_folder() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
     let mut files: Vec<String> = std::fs::read_dir(folder)
         .expect("the folder of scenarios")
         .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name in UTF-8"))

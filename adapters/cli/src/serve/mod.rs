@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use steadfast_relay::{Config, KeyHash, Recorder, Relay, Server};
-use steadfast_tokio::{Client, PoolSettings};
 use steadfast_tokio::steadfast::connect::Proxies;
+use steadfast_tokio::{Client, PoolSettings};
 use tokio::runtime;
 use tokio::time::sleep;
 

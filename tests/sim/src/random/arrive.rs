@@ -3,11 +3,11 @@
 use steadfast::call::{AttemptId, Fact};
 use steadfast::machine::{Ended, Event, FailureKind, Machine, ProxyRefusal, Stage};
 
-use super::coverage::Fault;
+use super::coverage::{Coverage, Fault};
 use super::driver::{Driver, Stop};
 use super::invariants::Violation;
-use super::met::{head_met, met};
-use super::plan::End;
+use super::met::{came, head_met, met};
+use super::plan::{End, Exchange};
 use super::same_steps::Twins;
 use super::server::{Arrival, Link, reset};
 use super::truth::Place;
@@ -26,6 +26,7 @@ impl World {
         let now = driver.now;
         let Some(link) = &self.server.link else { return Ok(Stop::Held) };
         let id = link.id;
+        let exchange = &driver.plan.exchanges[link.exchange];
         let wire = &self.server.wire;
         let truth = &mut self.watch.truth;
         let coverage = &mut self.coverage;
@@ -36,10 +37,12 @@ impl World {
                 }
                 truth.place = Place::Waiting;
                 truth.facts = link.facts;
+                opened(coverage, link, exchange, truth.forwarded);
                 Event::Connected(id)
             }
             Arrival::Reused => {
                 truth.place = Place::Waiting;
+                opened(coverage, link, exchange, truth.forwarded);
                 truth.reused = true;
                 Event::Reused(id)
             }
@@ -67,7 +70,6 @@ impl World {
                 coverage.fault(Fault::Facts);
                 truth.head_came(now);
                 self.watch.heard = true;
-                let exchange = &driver.plan.exchanges[link.exchange];
                 head_met(coverage, driver.plan, link.exchange, truth.forwarded);
                 let head = parsed_head(exchange, driver.asked(), wire.is_coded());
                 return self.tell(driver, twins, Told::Link, Event::Fact(Fact::Head(id, head)));
@@ -102,7 +104,11 @@ impl World {
                 if (bytes as u64) < truth.whole {
                     coverage.fault(Fault::ShortWrites);
                 }
+                let is_left = link.reads_no_more(exchange);
                 self.watch.takes(id, twins.first.outgoing(id), bytes)?;
+                if is_left && !self.watch.truth.is_request_whole() {
+                    coverage.fault(Fault::UnreadRequest);
+                }
                 Event::Sent(id, bytes)
             }
             Arrival::WriteBroke => {
@@ -142,10 +148,22 @@ impl World {
             truth.came(driver.now, count, &wire.marks, |mark| {
                 met(checks.coverage, driver.plan, link.exchange, forwarded, mark);
             });
+            let exchange = &driver.plan.exchanges[link.exchange];
+            came(checks.coverage, exchange, wire, driver.asked(), from as u32..from as u32 + count);
         }
         let event = if link.facts { Event::Fact(Fact::Body(id, bytes)) } else { Event::Received(id, bytes) };
         let stop = checks.feed(driver, twins, Told::Link, &event, server)?;
         self.act(driver)?;
         Ok(stop)
+    }
+}
+
+/// What a connection is to the coverage, once it is open
+fn opened(coverage: &mut Coverage, link: &Link, exchange: &Exchange, forwarded: bool) {
+    if forwarded {
+        coverage.fault(Fault::Forwarded);
+    }
+    if link.reads_no_more(exchange) {
+        coverage.fault(Fault::UnreadRequest);
     }
 }

@@ -174,7 +174,7 @@ fn call(choices: &mut Choices<'_>, times: &Times) -> CallPlan {
 
 fn stream_body(call: &mut CallPlan, choices: &mut Choices<'_>, times: &Times) {
     let mut streamed = streamed(choices, times);
-    if choices.one_in(4) {
+    if choices.one_in(16) {
         // More than a window of it, which would take long in small pieces.
         call.body_bytes = 100_000;
         call.client.write_bytes = 0;
@@ -211,7 +211,7 @@ fn budget(choices: &mut Choices<'_>) -> RetryBudgetSettings {
 
 fn client(choices: &mut Choices<'_>, times: &Times) -> Client {
     let mut client = Client { looks: true, ..Client::default() };
-    client.read_bytes = choices.pick(&[0, 0, 0, 0, 0, 0, 100, 100, 100, 17, 17, 3, 1]);
+    client.read_bytes = choices.pick(&[0, 0, 0, 0, 0, 0, 100, 100, 100, 17, 17, 5, 1]);
     if choices.one_in(4) {
         client.write_bytes = choices.pick(&[1_000, 64, 7]);
     }
@@ -276,7 +276,7 @@ fn redraw_exchange(exchange: &mut Exchange, choices: &mut Choices<'_>, times: &T
     exchange.pieces.clear();
     let count = choices.below(MAX_PIECES);
     pieces(&mut exchange.pieces, count, choices, times);
-    exchange.trickle = choices.one_in(24).then(|| match choices.one_in(3) {
+    exchange.trickle = choices.one_in(48).then(|| match choices.one_in(3) {
         true => times.draw(choices),
         false => Duration::from_millis(choices.pick(&[1, 30])),
     });

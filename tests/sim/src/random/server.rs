@@ -121,20 +121,8 @@ impl Server {
         let call = &plan.calls[call];
         let idle = if id.may_be_reused() { self.take_idle(now, call.client.looks, coverage) } else { None };
         let facts = exchange.facts && idle.is_none();
-        let is_too_large = exchange.head.padding as usize > plan.config.max_head_bytes();
-        for (is_odd, fault) in [
-            (exchange.connect == Connect::Silent && idle.is_none(), Fault::ConnectSilent),
-            (exchange.reads.is_some(), Fault::UnreadRequest),
-            (exchange.cut.is_some(), Fault::Cut),
-            (exchange.cut.is_some() && exchange.end.1 == End::Open, Fault::HalfOpen),
-            (exchange.surplus.is_some(), Fault::Surplus),
-            (exchange.trickle.is_some(), Fault::Trickle),
-            (call.forwarded, Fault::Forwarded),
-            (is_too_large, Fault::LargeHead),
-        ] {
-            if is_odd {
-                coverage.fault(fault);
-            }
+        if exchange.connect == Connect::Silent && idle.is_none() {
+            coverage.fault(Fault::ConnectSilent);
         }
         let mut link = Link {
             id,
@@ -174,15 +162,7 @@ impl Server {
                 self.wire.only_end(end);
                 link.begun_at = Some(now);
             }
-            None => {
-                self.wire.render(exchange, asked);
-                if asked.is_array(&exchange.head) {
-                    coverage.fault(Fault::JsonArray);
-                }
-                if self.wire.is_coded() {
-                    coverage.fault(Fault::Gzip);
-                }
-            }
+            None => self.wire.render(exchange, asked),
         }
         self.link = Some(link);
     }
@@ -326,6 +306,11 @@ impl Server {
 impl Link {
     pub(crate) fn asked_at(&self) -> Instant {
         self.asked_at
+    }
+
+    /// Whether the server takes no more of the request before it answers
+    pub(crate) fn reads_no_more(&self, exchange: &Exchange) -> bool {
+        exchange.reads == Some(self.taken)
     }
 
     fn read(&mut self, now: Instant, wire: &Wire, fed: u32, read_bytes: u32) -> Option<Arrival> {
