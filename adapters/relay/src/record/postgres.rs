@@ -12,8 +12,9 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 use steadfast::relay::Side;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
+use tokio_postgres::config::SslMode;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Row, Transaction};
+use tokio_postgres::{Client, NoTls, Row, Transaction};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::calls::{BodyPiece, Call};
@@ -90,7 +91,7 @@ pub(super) struct Postgres {
     /// Tells this relay's row of sizes from that of another
     relay: i32,
     is_writer: bool,
-    runtime: Runtime,
+    runtime: Executor,
     client: Option<Client>,
 }
 
@@ -107,6 +108,7 @@ impl Postgres {
 
     fn new(url: &PostgresUrl, relay: i32, is_writer: bool) -> Result<Self, DatabaseError> {
         let runtime = Builder::new_current_thread().enable_all().build().map_err(DatabaseError::Thread)?;
+        let runtime = Executor(Some(runtime));
         Ok(Self { url: url.clone(), relay, is_writer, runtime, client: None })
     }
 
@@ -181,7 +183,9 @@ impl Postgres {
         T: Send,
         W: AsyncFnOnce(&mut Client) -> Result<T, tokio_postgres::Error> + Send,
     {
-        let Self { url, is_writer, runtime, client, .. } = self;
+        let Self { url, is_writer, runtime: Executor(Some(runtime)), client, .. } = self else {
+            unreachable!("it has one until it is dropped")
+        };
         let failed = |source| DatabaseError::Postgres { database: url.to_string(), source };
         // A thread of its own: whoever asks may be in a runtime, which takes no other within it.
         let done = thread::scope(|scope| {
@@ -207,14 +211,32 @@ impl Postgres {
     }
 }
 
+/// A runtime that may be dropped within another one: nothing in it blocks
+struct Executor(Option<Runtime>);
+
+impl Drop for Executor {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
 /// A connection to a database with tables in it
 async fn open(url: &PostgresUrl, is_writer: bool) -> Result<Client, DatabaseError> {
     let failed = |source| DatabaseError::Postgres { database: url.to_string(), source };
     let mut config = url.config();
     config.connect_timeout(CONNECT_WITHIN).tcp_user_timeout(EXCHANGE_WITHIN);
-    let (mut client, connection) = config.connect(tls()?).await.map_err(failed)?;
-    // Its error is told to whoever uses it.
-    drop(tokio::spawn(connection));
+    // A connection's error is told to whoever uses it.
+    let mut client = if config.get_ssl_mode() == SslMode::Disable {
+        let (client, connection) = config.connect(NoTls).await.map_err(failed)?;
+        drop(tokio::spawn(connection));
+        client
+    } else {
+        let (client, connection) = config.connect(tls()?).await.map_err(failed)?;
+        drop(tokio::spawn(connection));
+        client
+    };
     let within = STATEMENT_WITHIN.as_millis();
     let reads = if is_writer { "" } else { "SET default_transaction_read_only = on;" };
     let settings = format!(
@@ -244,7 +266,9 @@ fn tls() -> Result<MakeRustlsConnect, DatabaseError> {
 
 /// The version of the tables, if there are tables
 async fn version(client: &Client) -> Result<Option<i64>, tokio_postgres::Error> {
-    let is_there = "SELECT to_regclass('steadfast.version') IS NOT NULL";
+    // Not by `to_regclass`, whose cache may not know yet what another relay has just made.
+    let is_there = "SELECT EXISTS (SELECT FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n \
+                    ON n.oid = c.relnamespace WHERE n.nspname = 'steadfast' AND c.relname = 'version')";
     if !client.query_one(is_there, &[]).await?.try_get::<_, bool>(0)? {
         return Ok(None);
     }

@@ -3,8 +3,12 @@
 mod calls;
 mod check;
 mod keys;
+mod killed;
+mod postgres;
+mod postgres_server;
 mod running;
 mod sdks;
+mod secrets;
 mod support;
 
 use serde_json::Value;
