@@ -196,3 +196,24 @@ fn who_may_not_in_is_told_so_without_the_password() {
     assert!(ended.is_quiet(), "{}", ended.said);
     assert_eq!(paths(&server), ["/nowhere"]);
 }
+
+#[test]
+fn tls_is_checked_against_the_roots() {
+    let Some((server, certificate)) = Server::start_with_tls("tls") else { return };
+    let text = format!("[recording]\ndatabase = {:?}\n[upstream.openai]\n", server.tls_url());
+    let config = ConfigFile::new("pg-tls", &text);
+    let arguments = ["serve", "--json", "--listen", "127.0.0.1:0", "--config", config.path()];
+    let refused = run(&mut steadfast(&arguments));
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    assert!(refused.stderr.contains("error performing TLS handshake: "), "{}", refused.stderr);
+    assert!(!refused.stderr.contains(PASSWORD), "{}", refused.stderr);
+
+    let relay = Serving::with(steadfast(&arguments).env("SSL_CERT_FILE", &certificate), &[]);
+    let encrypted =
+        "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'steadfast'";
+    assert_eq!(server.query(encrypted), "t\n");
+    assert!(relay.answer("/nowhere", "", "{}").starts_with("HTTP/1.1 404 "));
+    let ended = relay.stop();
+    assert!(ended.is_quiet(), "{}", ended.said);
+    assert_eq!(server.query("SELECT target FROM steadfast.calls"), "/nowhere\n");
+}

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufReader, copy, sink};
+use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
@@ -19,6 +20,8 @@ pub(super) const PASSWORD: &str = "pg-s3cret-77";
 pub(super) struct Server {
     folder: PathBuf,
     programs: PathBuf,
+    /// Where it listens beside its socket, with TLS
+    port: Option<u16>,
     running: Option<Child>,
 }
 
@@ -28,6 +31,29 @@ impl Server {
         let mut server = Self::new(name)?;
         server.run_again();
         Some(server)
+    }
+
+    /// One that speaks TLS as `localhost`, too, by a certificate that is in the file it returns
+    pub(super) fn start_with_tls(name: &str) -> Option<(Self, PathBuf)> {
+        let mut server = Self::new(name)?;
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+        let (certificate, key) = (server.folder.join("server.crt"), server.folder.join("server.key"));
+        fs::write(&certificate, made.cert.pem()).expect("a file");
+        fs::write(&key, made.signing_key.serialize_pem()).expect("a file");
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).expect("our file");
+        if is_root() {
+            chown(&key, Some(NOBODY), Some(NOBODY)).expect("root may");
+        }
+        let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        server.port = Some(free.expect("a port").port());
+        server.run_again();
+        Some((server, certificate))
+    }
+
+    /// Its URL for TLS, with the password
+    pub(super) fn tls_url(&self) -> String {
+        let port = self.port.expect("it has one");
+        format!("postgres://relay:{PASSWORD}@localhost:{port}/postgres?sslmode=verify-full")
     }
 
     fn new(name: &str) -> Option<Self> {
@@ -43,7 +69,7 @@ impl Server {
         if is_root() {
             chown(&folder, Some(NOBODY), Some(NOBODY)).expect("root may");
         }
-        let server = Self { folder, programs, running: None };
+        let server = Self { folder, programs, port: None, running: None };
         let made = run(server
             .program("initdb")
             .args(["-D", "data", "-U", "relay", "-A", "scram-sha-256", "--pwfile", "password", "-N"])
@@ -54,10 +80,22 @@ impl Server {
 
     /// Runs it, from the moment at which it takes connections
     pub(super) fn run_again(&mut self) {
+        let folder = self.folder.display();
+        let tls = match self.port {
+            None => vec!["-clisten_addresses=".to_owned()],
+            Some(port) => vec![
+                "-clisten_addresses=127.0.0.1".to_owned(),
+                format!("-cport={port}"),
+                "-cssl=on".to_owned(),
+                format!("-cssl_cert_file={folder}/server.crt"),
+                format!("-cssl_key_file={folder}/server.key"),
+            ],
+        };
         let mut child = self
             .program("postgres")
-            .args(["-D", "data", "-c", "listen_addresses=", "-c", "fsync=off"])
-            .args(["-c", &format!("unix_socket_directories={}", self.folder.display())])
+            .args(["-D", "data", "-c", "fsync=off"])
+            .args(tls)
+            .args(["-c", &format!("unix_socket_directories={folder}")])
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -100,7 +138,7 @@ impl Server {
         let host = self.folder.to_str().expect("a path in UTF-8");
         let ran = run(self
             .program(program)
-            .args(["-h", host, "-U", "relay", "-d", "postgres"])
+            .args(["-h", host, "-p", &self.port.unwrap_or(5432).to_string(), "-U", "relay", "-d", "postgres"])
             .args(arguments)
             .env("PGPASSWORD", PASSWORD));
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
