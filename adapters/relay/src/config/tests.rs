@@ -149,7 +149,7 @@ fn what_cannot_be_is_refused_by_line_key_and_value() {
             "2: recording.database: a database is a file or postgres://user@host/name, and not a URL with mysql://",
         ),
         (
-            "[recording]\ndatabase = \"postgres://u:a?s3cret@h/d\"",
+            "[recording]\ndatabase = \"postgres://u:s3cret@h:port/d\"",
             "2: recording.database: a URL of PostgreSQL is postgres://user@host:port/name: it is none",
         ),
         (
