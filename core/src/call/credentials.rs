@@ -133,8 +133,9 @@ impl Credentials {
         if secret.len() < Self::MIN_BYTES {
             return;
         }
-        let spellings = readings(secret).into_iter().flat_map(|reading| spellings(&reading));
-        spellings.for_each(|spelling| self.insert(spelling));
+        for reading in readings(secret) {
+            spellings(&reading, &reading).into_iter().for_each(|spelling| self.insert(spelling));
+        }
     }
 
     fn insert(&mut self, spelling: Vec<u8>) {
@@ -149,12 +150,16 @@ impl Credentials {
     /// What stands for a credential in another spelling is that of the credential, in this spelling.
     pub(crate) fn placeholders(&self) -> Vec<(Vec<u8>, String)> {
         let of = |number: usize, known: &Vec<u8>| {
-            let plain = self.0.iter().position(|plain| plain != known && spellings(plain).contains(known));
-            let Some(number) = plain else { return placeholder(known, number) };
-            let how = spellings(&self.0[number]).iter().position(|spelling| spelling == known);
-            let [_, escaped, encoded] = spellings(placeholder(&self.0[number], number).as_bytes());
-            let spelling = if how == Some(1) { escaped } else { encoded };
-            String::from_utf8(spelling).expect("a placeholder is ASCII, however it is spelled")
+            let spelled = self.0.iter().enumerate().filter(|(_, plain)| *plain != known).find_map(|of| {
+                let (number, plain) = of;
+                let how = spellings(plain, plain).iter().position(|spelling| spelling == known)?;
+                Some(spellings(plain, placeholder(plain, number).as_bytes()).swap_remove(how))
+            });
+            let spelled = spelled.filter(|spelled| spelled.len() == known.len());
+            spelled.map_or_else(
+                || placeholder(known, number),
+                |spelled| String::from_utf8(spelled).expect("a placeholder is ASCII, however it is spelled"),
+            )
         };
         self.0.iter().enumerate().map(|(number, known)| (known.clone(), of(number, known))).collect()
     }
@@ -285,11 +290,37 @@ fn escaped(text: &str) -> String {
 }
 
 /// A secret in each spelling in which a server may echo it, as it is first
-fn spellings(secret: &[u8]) -> [Vec<u8>; 3] {
-    let slashes_escaped = secret.split(|&byte| byte == b'/').collect::<Vec<_>>().join(&b"\\/"[..]);
+///
+/// `stand_in` is as long and is spelled in its place: what is escaped of the secret is of that. JSON encoders
+/// differ in what they escape that need not be: .NET's, Gson, Go's, and PHP's with the slashes.
+fn spellings(secret: &[u8], stand_in: &[u8]) -> Vec<Vec<u8>> {
+    let in_json = |escaped: &[u8], in_capitals: bool, with_slashes: bool| {
+        let mut spelling = Vec::with_capacity(secret.len());
+        for (byte, stand_in) in secret.iter().zip(stand_in) {
+            if escaped.contains(byte) {
+                let escape =
+                    if in_capitals { format!("\\u{stand_in:04X}") } else { format!("\\u{stand_in:04x}") };
+                spelling.extend_from_slice(escape.as_bytes());
+            } else {
+                let is_escaped = matches!(byte, b'"' | b'\\') || (*byte == b'/' && with_slashes);
+                spelling.extend(is_escaped.then_some(b'\\'));
+                spelling.push(*stand_in);
+            }
+        }
+        spelling
+    };
     let mut encoded = String::with_capacity(secret.len());
-    percent::encode(secret, &mut encoded);
-    [secret.to_vec(), slashes_escaped, encoded.into_bytes()]
+    percent::encode(stand_in, &mut encoded);
+    vec![
+        stand_in.to_vec(),
+        in_json(b"", false, true),
+        encoded.into_bytes(),
+        in_json(b"", false, false),
+        in_json(b"\"&'+<>`", true, false),
+        in_json(b"&'<=>", false, false),
+        in_json(b"&<>", false, false),
+        in_json(b"\"&'<>", true, true),
+    ]
 }
 
 impl fmt::Debug for Credentials {
@@ -317,6 +348,28 @@ mod tests {
         assert_eq!(text, "bad [credential], [credential][credential] [credential] [credential] sse");
         assert_eq!(bytes, text.as_bytes());
         assert_eq!(format!("{credentials:?}"), "Credentials(4)");
+    }
+
+    /// What System.Text.Json, Gson, Go's encoding/json and PHP's json_encode write
+    #[test]
+    fn escaped_as_json_encoders_do() {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::AUTHORIZATION, "Bearer sk-a+b/c=d&e'f".parse().unwrap());
+        let credentials = Credentials::of(&headers, &PathAndQuery::from_static("/"));
+        for echo in [
+            r"sk-a\u002Bb/c=d\u0026e\u0027f",
+            r"sk-a+b/c\u003dd\u0026e\u0027f",
+            r"sk-a+b/c=d\u0026e'f",
+            r"sk-a+b\/c=d\u0026e\u0027f",
+            r"sk-a+b\/c=d&e'f",
+        ] {
+            let mut body = format!(r#"{{"error":"bad key {echo}"}}"#).into_bytes();
+            credentials.blank_bytes(&mut body, false);
+            assert_eq!(body.escape_ascii().to_string(), r#"{\"error\":\"bad key [credential]\"}"#, "{echo}");
+        }
+        for (spelling, placeholder) in credentials.placeholders() {
+            assert_eq!(spelling.len(), placeholder.len(), "{}", spelling.escape_ascii());
+        }
     }
 
     #[test]
@@ -438,9 +491,10 @@ mod tests {
         };
         let [plain, escaped, encoded] =
             [of("sk/a+b=cd"), of(r"sk\/a+b=cd"), of("sk%2Fa%2Bb%3Dcd")].map(|it| it.to_owned());
-        let [_, slashes_escaped, percent_encoded] =
-            spellings(plain.as_bytes()).map(|spelling| String::from_utf8(spelling).unwrap());
-        assert_eq!([escaped, encoded], [slashes_escaped, percent_encoded]);
+        let spelled = spellings(b"sk/a+b=cd", plain.as_bytes());
+        assert_eq!([escaped.as_bytes(), encoded.as_bytes()], [&spelled[1][..], &spelled[2]]);
+        assert_eq!(of(r"sk/a\u002Bb=cd"), plain.replacen('+', r"\u002B", 1));
+        assert_eq!(of(r"sk/a+b\u003dcd").replace(r"\u002b", "+"), plain);
         assert!(plain.starts_with('~') && plain[2..].starts_with("/~+"), "{plain}");
         for (spelling, placeholder) in &placeholders {
             assert_eq!(spelling.len(), placeholder.len(), "{}", spelling.escape_ascii());

@@ -52,7 +52,7 @@ impl Call {
         let head = self.end_attempt(reason_of(&kind));
         self.blank_credentials(&mut kind);
         let retry_after = head.as_ref().and_then(|head| {
-            retry_after::parse(&head.headers, self.unix_at_origin + self.now.since_origin())
+            retry_after::parse(&head.headers, self.unix_at_origin.saturating_add(self.now.since_origin()))
         });
         let headers = head.map(|head| head.headers).unwrap_or_default();
         let is_stale = stale.is_some() && self.may_retry(&kind, &headers) && self.spent().is_none();
@@ -302,7 +302,7 @@ impl Call {
                     self.close = Some((id, mode));
                 }
                 if let Some(head) = &head {
-                    let unix_now = self.unix_at_origin + head_at.since_origin();
+                    let unix_now = self.unix_at_origin.saturating_add(head_at.since_origin());
                     self.response = Some(Box::new(Response::new(record.number, head_at, head, unix_now)));
                 }
                 let record = AttemptRecord { ended: self.now, reason, ..record };

@@ -26,13 +26,10 @@ impl Call {
             ));
         }
         let env = Env { seed: self.timeline.seed, unix_at_origin: self.unix_at_origin };
-        recorder.begin(
-            |bodies| {
-                let request = Described::of(&self.request);
-                Header::new(bodies, request, self.config, env, self.began, self.asks_before_retries)
-            },
-            Redactor::new(self.request.credentials.placeholders()),
-        );
+        let redactor = Redactor::new(self.request.credentials.placeholders());
+        let request = Described::of(&self.request, &redactor);
+        let (config, began, asks) = (self.config, self.began, self.asks_before_retries);
+        recorder.begin(|bodies| Header::new(bodies, request, config, env, began, asks), redactor);
         self.recorder = Some(Box::new(recorder));
         Ok(())
     }
@@ -104,7 +101,7 @@ impl Described {
     /// The most bytes of a request that a blank one stands for
     const MAX_REQUEST_BYTES: u64 = 1 << 30;
 
-    pub(crate) fn of(request: &Request) -> Self {
+    pub(crate) fn of(request: &Request, redactor: &Redactor) -> Self {
         let Request { method, origin, target, credentials, .. } = request;
         let names = target.query().map(|query| {
             let names = query.split('&').map(|pair| match pair.split_once('=') {
@@ -115,7 +112,11 @@ impl Described {
         });
         Self {
             method: method.to_string(),
-            url: format!("{origin}{}{}", target.path(), names.unwrap_or_default()),
+            url: format!(
+                "{origin}{}{}",
+                redactor.text(target.path()),
+                redactor.text(&names.unwrap_or_default())
+            ),
             shape: request.shape,
             dialect: request.dialect.map(|dialect| dialect.name().to_owned()),
             retries: request.retries,

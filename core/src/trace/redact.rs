@@ -79,14 +79,63 @@ impl Redactor {
         }
     }
 
-    /// Replaces the secrets in a line of JSON
+    /// Replaces the secrets in a line of JSON, but for the trace's own words: a key may be one of them
     pub(super) fn line(&self, line: &mut String) {
+        let in_json = || self.secrets.iter().filter_map(|secret| secret.in_json.as_deref());
+        if !in_json().any(|in_json| line.contains(in_json)) {
+            return;
+        }
+        let (mut redacted, mut rest, mut key) = (String::with_capacity(line.len()), line.as_str(), "");
+        while let Some(opens) = rest.find('"') {
+            let (before, behind) = rest.split_at(opens + 1);
+            let (text, after) = behind.split_at(end_of_string(behind));
+            redacted.push_str(before);
+            if after.starts_with("\":") {
+                key = text;
+                redacted.push_str(text);
+            } else if OWN_WORDS.contains(&key) {
+                redacted.push_str(text);
+            } else {
+                redacted.push_str(&self.text(text));
+            }
+            let (quote, after) = after.split_at(after.len().min(1));
+            redacted.push_str(quote);
+            rest = after;
+        }
+        redacted.push_str(rest);
+        *line = redacted;
+    }
+
+    /// Replaces the secrets in the text of a JSON string, or of a URL
+    pub(crate) fn text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
         for Secret { in_json, placeholder, .. } in &self.secrets {
-            if let Some(in_json) = in_json.as_deref().filter(|in_json| line.contains(in_json)) {
-                *line = line.replace(in_json, placeholder);
+            if let Some(in_json) = in_json.as_deref().filter(|in_json| text.contains(in_json)) {
+                text = text.replace(in_json, placeholder);
             }
         }
+        text
     }
+}
+
+/// The keys of a trace whose values are words of its own, or made of such: whatever an app has for its key,
+/// a server on the same machine often has no use for it and `openai` or `ollama` will do
+///
+/// The kind of an error is a provider's word, and the call has blanked it.
+const OWN_WORDS: &[&str] = &[
+    "event", "step", "bodies", "method", "url", "shape", "dialect", "retries", "ended", "stage", "kind",
+    "mode", "timer", "result", "phase", "setting", "billing", "how", "notes",
+];
+
+/// Where the text of a JSON string ends, its opening quote being behind us
+fn end_of_string(text: &str) -> usize {
+    let mut is_escaped = false;
+    let ends = |byte: u8| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    };
+    text.bytes().position(ends).unwrap_or(text.len())
 }
 
 fn is_beginning(bytes: &[u8], secret: &[u8]) -> bool {
@@ -228,6 +277,17 @@ mod tests {
         let mut line = serde_json::to_string("a q\"uo\\te b").unwrap();
         redactor.line(&mut line);
         assert_eq!(line, r#""a ~+x~+x~ b""#);
+    }
+
+    #[test]
+    fn the_words_of_the_trace_stay() {
+        let redactor = redactor(&["openai", "stream"]);
+        let mut line = r#"{"dialect":"openai-chat","url":"http://openai/v1","stream":1,"text":"\"openai\" \\","id":"stream"}"#.to_owned();
+        redactor.line(&mut line);
+        assert_eq!(
+            line,
+            r#"{"dialect":"openai-chat","url":"http://openai/v1","stream":1,"text":"\"~x~x~x\" \\","id":"~x~x~x"}"#
+        );
     }
 
     #[test]

@@ -95,6 +95,15 @@ impl Trace {
                 replay.steps += 1;
             }
         }
+        // A recording is whole once the call is over, so its last step says so.
+        if self.finish() == Finish::Whole && replay.outcome.is_none() {
+            let last = self.lines.last().map_or(1, |(line, _)| *line);
+            replay.differ(
+                last + 1,
+                "the end, with no step that ends the call",
+                "the call is not over".to_owned(),
+            );
+        }
         replay
     }
 }

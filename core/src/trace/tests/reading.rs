@@ -1,6 +1,7 @@
 //! What is read back, and what is refused, by its line.
 
-use super::{answered, read, text};
+use super::{Drive, answered, read, stream, text};
+use crate::config::Overrides;
 use crate::machine::Event;
 use crate::time::Instant;
 use crate::trace::{Bodies, Finish, Line, Memory, Recorder, Trace};
@@ -74,6 +75,45 @@ fn one_that_is_cut_anywhere_is_read_as_far_as_it_goes() {
         assert_eq!(read.finish(), if is_whole { Finish::Whole } else { Finish::Cut });
         assert_eq!(read.replay(|_, _| {}).difference, None, "cut at {end}");
     }
+}
+
+/// One whose counts were put right: that it was whole its last line says, and its steps do not
+#[test]
+fn one_that_never_ends_its_call_differs_at_its_end() {
+    let trace = recorded();
+    let lines: Vec<&str> = trace.lines().collect();
+    let [.., done, end] = lines[..] else { panic!("{trace}") };
+    assert!(done.starts_with("{\"step\":\"done\""));
+    let without = |is_left_out: &dyn Fn(&&&str) -> bool| {
+        let kept: Vec<&str> = lines.iter().filter(|line| !is_left_out(line)).copied().collect();
+        let count = |of: &str| kept.iter().filter(|line| line.contains(of)).count();
+        let (events, steps) = (count("\"event\":"), count("{\"step\":"));
+        let counts = format!("{{\"end\":{{\"events\":{events},\"steps\":{steps}}}}}");
+        let trace = kept.join("\n").replace(end, &counts);
+        Trace::read(trace.as_bytes()).unwrap().replay(|_, _| {}).difference
+    };
+    assert_eq!(without(&|_| false), None);
+    let is_step = |line: &&&str| line.starts_with("{\"step\"");
+    let is_event = |line: &&&str| line.starts_with("{\"at\"");
+    assert_eq!(without(&|line| **line == done).unwrap().replayed, "the call is not over");
+    assert_eq!(without(&|line| is_step(line) || is_event(line)).unwrap().replayed, "the call is not over");
+    assert!(without(&|line| is_step(line)).is_some());
+}
+
+/// No clock has said so, and nothing in a trace may stop whoever reads it
+#[test]
+fn a_clock_past_all_time_ends_like_any_other() {
+    let memory = Memory::default();
+    let overrides = Overrides::new().max_attempts(1);
+    let mut drive = Drive::new(stream(), overrides, Recorder::new(memory.clone()));
+    drive.request(0).receive(1, "HTTP/1.1 503 No\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n");
+    let trace = text(&memory);
+    let from = trace.find("\"unix_at_origin\":{\"secs\":").unwrap();
+    let until = from + trace[from..].find(',').unwrap();
+    let absurd = format!("{}\"unix_at_origin\":{{\"secs\":{}{}", &trace[..from], u64::MAX, &trace[until..]);
+    let trace = Trace::read(absurd.as_bytes()).unwrap();
+    assert!(trace.replay(|_, _| {}).outcome.is_some());
+    assert!(trace.what_if(*trace.config()).is_ok());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! No credential is in a trace, however it came back, and the trace replays all the same.
 
 use super::{Drive, STREAM_HEAD, replays, stream, text};
-use crate::call::RequestBuilder;
+use crate::call::{Request, RequestBuilder};
 use crate::config::Overrides;
 use crate::machine::{Ended, Event};
 use crate::trace::{Bodies, Memory, Recorder};
@@ -32,7 +32,8 @@ fn holds_no_secret(memory: &Memory) {
 fn echo() -> String {
     let escaped = KEY.replace('/', "\\/");
     let encoded = "sk-a%2Fb%2Bc%3Dvery-secret-0123456789";
-    let text = format!("got {KEY}, {escaped}, {encoded}, {QUERY}{COOKIE} sk-a sk-");
+    let (by_net, by_gson) = (KEY.replace('+', "\\u002B"), KEY.replace('=', "\\u003d"));
+    let text = format!("got {KEY}, {escaped}, {by_net}, {by_gson}, {encoded}, {QUERY}{COOKIE} sk-a sk-");
     let head = STREAM_HEAD.replacen("\r\n", &format!("\r\nSet-Cookie: t=set-secret\r\nx-echo: {KEY}\r\n"), 1);
     format!(
         "{head}data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n\
@@ -104,7 +105,10 @@ fn in_the_first_line_are_placeholders_of_the_same_length() {
         .iter()
         .map(|placeholder| placeholder.as_str().unwrap().len())
         .collect();
-    assert_eq!(lengths, [KEY.len() + 6, KEY.len() + 1, KEY.len(), COOKIE.len(), QUERY.len()]);
+    // The key percent-encoded, with its plus as .NET escapes it and its equal sign as Gson does, with its
+    // slash escaped, and as it is
+    let of_the_key = [6, 5, 5, 1, 0].map(|more| KEY.len() + more);
+    assert_eq!(lengths, [&of_the_key[..], &[COOKIE.len(), QUERY.len()]].concat());
 }
 
 #[test]
@@ -120,5 +124,32 @@ fn what_waits_for_the_next_read_is_bounded() {
     let text = text(&memory);
     assert!(!text.contains(KEY) && !text.contains(head), "the beginning is replaced on suspicion");
     assert_eq!(text.matches(tail).count(), 1, "and the rest too, where it follows");
+    replays(&memory);
+}
+
+/// A server on the same machine has no use for a key, so anything will do for one
+#[test]
+fn a_key_that_is_a_word_of_the_trace_leaves_it_readable() {
+    for key in ["openai", "stream", "connect", "allowed", "api.example"] {
+        let memory = Memory::default();
+        let request = stream().bearer(key);
+        let mut drive = Drive::new(request, Overrides::new(), Recorder::new(memory.clone()));
+        drive.request(0).receive(1, STREAM_HEAD);
+        drive.receive(2, format!("data: {{\"choices\":[{{\"delta\":{{\"content\":\"{key}\"}}}}]}}\n\n"));
+        drive.receive(3, "data: [DONE]\n\n");
+        drop(drive);
+        replays(&memory);
+        let text = text(&memory);
+        let said = text.lines().find(|line| line.starts_with("{\"step\":\"text\"")).unwrap();
+        assert!(!said.contains(key), "{said}");
+    }
+}
+
+#[test]
+fn a_key_in_a_path_is_not_in_it() {
+    let memory = Memory::default();
+    let request = Request::post(&format!("https://h/{KEY}/v1/chat")).bearer(KEY).body("{}");
+    drop(Drive::new(request, Overrides::new(), Recorder::new(memory.clone())));
+    holds_no_secret(&memory);
     replays(&memory);
 }
