@@ -208,6 +208,8 @@ mod tests {
         }
         inbox.written(&batch);
         assert_eq!((batch.len(), queue.queued_bytes()), (7, 0));
+        let counted = RecordCounters { written: 7, dropped: 23, queued: 0, queued_bytes: 0 };
+        assert_eq!(queue.counters(), counted);
         queue.push(piece(20_000));
         assert_eq!(queue.dropped(), 24);
         inbox.lost(&[], &"disk full");

@@ -2,6 +2,7 @@
 
 mod calls;
 mod check;
+mod full_disk;
 mod keys;
 mod killed;
 mod postgres;
