@@ -174,8 +174,9 @@ File:
   without_keys; then tables. [upstream.NAME] has url, shape (whose errors the relay's own look like: openai,
   anthropic or gemini; by the name, or openai) and key_env (the variable that holds the key to use in place of
   the app's). [keys] has LABEL = \"sha256:…\".
-  [recording] has database (a file), max_age in seconds, max_bytes, max_queued_bytes, max_request_bytes,
-  max_answer_first_bytes and max_answer_last_bytes; without it nothing is recorded.
+  [recording] has database (a file, or postgres://user@host/name with the password there or in PGPASSWORD),
+  max_age in seconds, max_bytes, max_queued_bytes, max_request_bytes, max_answer_first_bytes and
+  max_answer_last_bytes; without it nothing is recorded.
   [limits] and [retries] hold for all upstreams, [upstream.NAME.limits] and [upstream.NAME.retries] for one.
 
 Output:

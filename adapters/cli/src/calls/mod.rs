@@ -30,8 +30,8 @@ const MAX_READ: u32 = 10_000;
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("one").required(false))]
 pub(crate) struct CallsArgs {
-    /// The file of records that the relay writes
-    #[arg(long, value_name = "FILE", default_value = DEFAULT_DATABASE)]
+    /// The file of records that the relay writes, or postgres://user@host/name
+    #[arg(long, value_name = "FILE|URL", default_value = DEFAULT_DATABASE)]
     pub(crate) database: String,
 
     /// How many of the newest calls to list

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
-use steadfast_relay::record::Database;
 use steadfast_relay::{Limit, RouteId, Shape, Source, Upstream};
 
 use super::plan::Plan;
@@ -96,9 +95,7 @@ impl Plan {
 
     /// Where calls are recorded
     fn recording(&self) -> Option<String> {
-        self.config.recording.as_ref().map(|recording| match &recording.database.value {
-            Database::File(path) => path.display().to_string(),
-        })
+        self.config.recording.as_ref().map(|recording| recording.database.value.to_string())
     }
 
     fn upstreams(&self) -> impl Iterator<Item = (RouteId, &Upstream)> {

@@ -83,6 +83,9 @@ async fn serve(args: &ServeArgs, provided: &Provided, plan: Plan) -> Result<Exit
     let recorder = recording
         .map(|recording| Recorder::open(&recording.database.value, recording.settings))
         .transpose()?;
+    if let Some(trouble) = recorder.as_ref().and_then(Recorder::trouble) {
+        say(format_args!("records wait: {trouble}"));
+    }
     let relay = Relay::new(routes, client, config.max_connections.value);
     let relay = match &recorder {
         Some(recorder) => relay.with_observer(Arc::new(recorder.clone())),
@@ -114,7 +117,8 @@ async fn serve(args: &ServeArgs, provided: &Provided, plan: Plan) -> Result<Exit
 /// Has all records written, and says how many are lost
 fn finish(recorder: &Recorder) {
     if !recorder.flush(RECORDS_WITHIN) {
-        say(format_args!("records were not written within {} s", RECORDS_WITHIN.as_secs()));
+        let lost = recorder.counters().queued;
+        say(format_args!("{lost} parts of records were not written within {} s", RECORDS_WITHIN.as_secs()));
     }
     if recorder.dropped() > 0 {
         let why = recorder.trouble().unwrap_or_else(|| "more came than the database took".to_owned());

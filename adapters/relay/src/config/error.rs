@@ -78,8 +78,11 @@ pub enum ConfigErrorReason {
     #[error("keys.{0} and keys.{1} are one key: give each label a key of its own")]
     SameKey(String, String),
     /// Calls are to be recorded, and nothing says where
-    #[error("recording.database is missing: name a file")]
+    #[error("recording.database is missing: name a file, or postgres://user@host/name")]
     NoDatabase,
+    /// Where calls are to be recorded is no database
+    #[error("recording.database: {0}")]
+    Database(String),
     /// Nothing is configured to relay to
     #[error("there is no upstream: add one, such as [upstream.openai]")]
     NoUpstream,

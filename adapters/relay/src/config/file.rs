@@ -153,8 +153,10 @@ fn recording(table: &Entry<'_>) -> Result<Recording, ConfigError> {
         match entry.name {
             "database" => {
                 // A URL may have a password in it, so it is not repeated.
-                const TAKES: &str = "the name of a file";
-                let parsed = Database::parse(entry.string(TAKES)?).map_err(|_| entry.takes(TAKES))?;
+                const TAKES: &str = "the name of a file, or postgres://user@host/name";
+                let refused = |error| ConfigError::at(entry.line, ConfigErrorReason::Database(error));
+                let parsed =
+                    Database::parse(entry.string(TAKES)?).map_err(|error| refused(error.to_string()))?;
                 database = Some(Setting { value: parsed, source: entry.source() });
             }
             "max_age" => {

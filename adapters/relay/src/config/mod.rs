@@ -26,7 +26,7 @@
 //! shape = "openai"               # whose errors the relay's own look like: openai, anthropic or gemini
 //!
 //! [recording]                    # without it, nothing is recorded
-//! database = "calls.db"
+//! database = "calls.db"           # or postgres://user@host/name, which several relays may share
 //! max_age = 2592000              # seconds that a record is kept
 //!
 //! [keys]                         # who may use it, by hashes of their keys

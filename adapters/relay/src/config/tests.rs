@@ -145,8 +145,12 @@ fn what_cannot_be_is_refused_by_line_key_and_value() {
         ("drain = nan", "1: drain cannot be nan: it takes seconds over 0"),
         ("[recording]", "1: recording.database is missing: name a file"),
         (
-            "[recording]\ndatabase = \"postgres://u:s3cret@h/d\"",
-            "2: recording.database takes the name of a file",
+            "[recording]\ndatabase = \"mysql://u:s3cret@h/d\"",
+            "2: recording.database: a database is a file or postgres://user@host/name, and not a URL with mysql://",
+        ),
+        (
+            "[recording]\ndatabase = \"postgres://u:s3cret@h:port/d\"",
+            "2: recording.database: a URL of PostgreSQL is postgres://user@host:port/name: it is none",
         ),
         (
             "[recording]\ndatabase = \"a\"\nmax_age = inf",

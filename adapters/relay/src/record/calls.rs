@@ -1,14 +1,22 @@
 //! Reads records again.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use serde::Serialize;
 use serde::ser::{SerializeStruct, Serializer};
 use steadfast::relay::Side;
 
 use super::database::{Database, DatabaseError};
+use super::postgres::Postgres;
 use super::sqlite::Sqlite;
 
 /// Reads the records of a database, also while a relay writes them
-pub struct Calls(Sqlite);
+pub struct Calls(Reader);
+
+enum Reader {
+    Sqlite(Box<Sqlite>),
+    Postgres(Box<Mutex<Postgres>>),
+}
 
 /// A call that went through a relay; times are microseconds since 1970, sizes are bytes
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +91,12 @@ impl Calls {
     /// Errors: there is none, or it holds something else.
     pub fn open(database: &Database) -> Result<Self, DatabaseError> {
         match database {
-            Database::File(path) => Ok(Self(Sqlite::read(path)?)),
+            Database::File(path) => Ok(Self(Reader::Sqlite(Box::new(Sqlite::read(path)?)))),
+            Database::Postgres(url) => {
+                let mut postgres = Postgres::reader(url)?;
+                postgres.connect()?;
+                Ok(Self(Reader::Postgres(Box::new(Mutex::new(postgres)))))
+            }
         }
     }
 
@@ -91,25 +104,42 @@ impl Calls {
     ///
     /// Errors: those of the database, here and below.
     pub fn recent(&self, most: u32) -> Result<Vec<Call>, DatabaseError> {
-        self.0.recent(most)
+        match &self.0 {
+            Reader::Sqlite(sqlite) => sqlite.recent(most),
+            Reader::Postgres(postgres) => held(postgres).recent(most),
+        }
     }
 
     /// The calls that were over at `at`, in microseconds since 1970, or later: at most so many, the
     /// earliest one first
     pub fn ended_since(&self, at: i64, most: u32) -> Result<Vec<Call>, DatabaseError> {
-        self.0.ended_since(at, most)
+        match &self.0 {
+            Reader::Sqlite(sqlite) => sqlite.ended_since(at, most),
+            Reader::Postgres(postgres) => held(postgres).ended_since(at, most),
+        }
     }
 
     /// A call by its name: see [`Call::name`]
     pub fn find(&self, name: &str) -> Result<Option<Call>, DatabaseError> {
         let key = name.strip_prefix(Call::KEY_PREFIX).and_then(|key| key.parse().ok());
-        self.0.find(name, key)
+        match &self.0 {
+            Reader::Sqlite(sqlite) => sqlite.find(name, key),
+            Reader::Postgres(postgres) => held(postgres).find(name, key),
+        }
     }
 
     /// What was kept of the body of a call's request, or of its answer
     pub fn body(&self, call: &Call, side: Side) -> Result<Body, DatabaseError> {
-        Ok(Body { pieces: self.0.pieces(call.key, side)? })
+        let pieces = match &self.0 {
+            Reader::Sqlite(sqlite) => sqlite.pieces(call.key, side),
+            Reader::Postgres(postgres) => held(postgres).pieces(call.key, side),
+        };
+        Ok(Body { pieces: pieces? })
     }
+}
+
+fn held(postgres: &Mutex<Postgres>) -> MutexGuard<'_, Postgres> {
+    postgres.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Call {

@@ -8,17 +8,24 @@
 //! | `writer` | the thread that writes, and commits |
 //! | `database` | [`Database`]: where records are, and what can be wrong with it |
 //! | `sqlite` | records in a file |
+//! | `postgres` | records in PostgreSQL, where several relays write |
+//! | `postgres_rows` | a batch of records as its rows |
+//! | `postgres_url` | [`PostgresUrl`]: where it is, and who asks it |
 //! | `calls` | [`Calls`]: reads them again |
 //!
 //! Pieces go to the writer as they come, so that of a call at most the end of its answer is held. A record
 //! that cannot be kept, because the writer is behind by [`RecordSettings::max_queued_bytes`] or the
-//! database takes nothing, is dropped and counted: see [`Recorder::dropped`]. No call waits for a record.
+//! database takes nothing, is dropped and counted: see [`Recorder::counters`]. No call waits for a record.
+//! While PostgreSQL cannot be reached, records wait for it, as many as that.
 //!
 //! What a call said is committed no later than [`COMMIT_WITHIN`] after it is over, so that a relay that is
 //! killed loses no more than that.
 
 mod calls;
 mod database;
+mod postgres;
+mod postgres_rows;
+mod postgres_url;
 mod queue;
 mod seen;
 mod sqlite;
@@ -33,7 +40,9 @@ use steadfast::relay::Caps;
 
 pub use self::calls::{Body, BodyPiece, Call, Calls};
 pub use self::database::{Database, DatabaseError};
+pub use self::postgres_url::PostgresUrl;
 use self::queue::Queue;
+pub use self::queue::RecordCounters;
 use self::seen::Recording;
 pub use self::writer::COMMIT_WITHIN;
 use crate::shared::{Observer, Relay, Seen};
@@ -45,7 +54,8 @@ pub struct RecordSettings {
     pub caps: Caps,
     /// How long a record is kept; 30 days
     pub max_age: Duration,
-    /// What all records may take up in the database; 10 GiB. Past it the oldest ones go
+    /// What all records may take up in the database; 10 GiB. Past it the oldest ones go. In PostgreSQL it
+    /// is what those of all relays weigh, without its indexes and the room of what was deleted
     pub max_bytes: u64,
     /// What may wait for the writer, in bytes; 64 MiB
     pub max_queued_bytes: usize,
@@ -77,12 +87,23 @@ struct Shared {
 impl Recorder {
     /// Records in this database, which is made where there is none
     ///
-    /// Errors: it cannot be opened, or holds something else.
+    /// A server that cannot be reached is no error: see [`Recorder::trouble`].
+    ///
+    /// Errors: it cannot be opened, refuses who asks, or holds something else.
     pub fn open(database: &Database, settings: RecordSettings) -> Result<Self, DatabaseError> {
-        let store = database.open()?;
+        let keys = Keys::new();
+        let (store, trouble) = database.open(keys.salt as i32)?;
         let (queue, inbox) = Queue::new(settings.max_queued_bytes);
+        if let Some(trouble) = trouble {
+            inbox.troubled(&trouble);
+        }
         writer::start(store, inbox, settings).map_err(DatabaseError::Thread)?;
-        Ok(Self(Arc::new(Shared { queue, caps: settings.caps, keys: Keys::new() })))
+        Ok(Self(Arc::new(Shared { queue, caps: settings.caps, keys })))
+    }
+
+    /// What became of records until now
+    pub fn counters(&self) -> RecordCounters {
+        self.0.queue.counters()
     }
 
     /// How many records were dropped: each is the beginning of a call, a piece of a body, or its end

@@ -12,6 +12,19 @@ const RECORD_BYTES: usize = 256;
 /// Room for the ends of calls alone, where the queue is full of their bodies
 const RESERVED_BYTES: usize = 8 << 20;
 
+/// What became of records: each is the beginning of a call, a piece of a body, or its end
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordCounters {
+    /// Those that the database has taken
+    pub written: u64,
+    /// Those that it has not, or that there was no room for
+    pub dropped: u64,
+    /// Those that wait for the writer
+    pub queued: u64,
+    /// What these weigh
+    pub queued_bytes: usize,
+}
+
 /// A record, of the call with this key; times are microseconds since 1970
 pub(super) struct Record {
     pub(super) key: i64,
@@ -57,6 +70,9 @@ pub(super) struct Inbox {
 #[derive(Default)]
 struct State {
     bytes: AtomicUsize,
+    taken_in: AtomicU64,
+    written: AtomicU64,
+    lost: AtomicU64,
     dropped: AtomicU64,
     trouble: Mutex<Option<String>>,
 }
@@ -79,6 +95,8 @@ impl Queue {
         if before + weight > most || self.sender.send(Message::Record(record)).is_err() {
             self.state.bytes.fetch_sub(weight, Ordering::Relaxed);
             self.state.dropped.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.state.taken_in.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -88,7 +106,18 @@ impl Queue {
     }
 
     pub(super) fn dropped(&self) -> u64 {
-        self.state.dropped.load(Ordering::Relaxed)
+        self.counters().dropped
+    }
+
+    pub(super) fn counters(&self) -> RecordCounters {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (written, lost) = (count(&self.state.written), count(&self.state.lost));
+        RecordCounters {
+            written,
+            dropped: count(&self.state.dropped) + lost,
+            queued: count(&self.state.taken_in).saturating_sub(written + lost),
+            queued_bytes: self.queued_bytes(),
+        }
     }
 
     pub(super) fn queued_bytes(&self) -> usize {
@@ -108,15 +137,26 @@ impl Inbox {
 
     /// These records are written
     pub(super) fn written(&self, batch: &[Record]) {
-        let weight: usize = batch.iter().map(Record::weight).sum();
-        self.state.bytes.fetch_sub(weight, Ordering::Relaxed);
+        self.release(batch);
+        self.state.written.fetch_add(batch.len() as u64, Ordering::Relaxed);
     }
 
     /// These could not be
     pub(super) fn lost(&self, batch: &[Record], why: &dyn std::fmt::Display) {
-        self.written(batch);
-        self.state.dropped.fetch_add(batch.len() as u64, Ordering::Relaxed);
+        self.release(batch);
+        self.state.lost.fetch_add(batch.len() as u64, Ordering::Relaxed);
         self.troubled(why);
+    }
+
+    /// Whether somebody is left who could send a record
+    pub(super) fn is_open(&self) -> bool {
+        // The other end has the other one.
+        Arc::strong_count(&self.state) > 1
+    }
+
+    fn release(&self, batch: &[Record]) {
+        let weight: usize = batch.iter().map(Record::weight).sum();
+        self.state.bytes.fetch_sub(weight, Ordering::Relaxed);
     }
 
     /// The database refused something
@@ -168,6 +208,8 @@ mod tests {
         }
         inbox.written(&batch);
         assert_eq!((batch.len(), queue.queued_bytes()), (7, 0));
+        let counted = RecordCounters { written: 7, dropped: 23, queued: 0, queued_bytes: 0 };
+        assert_eq!(queue.counters(), counted);
         queue.push(piece(20_000));
         assert_eq!(queue.dropped(), 24);
         inbox.lost(&[], &"disk full");

@@ -16,6 +16,10 @@ pub const COMMIT_WITHIN: Duration = Duration::from_millis(500);
 const GATHER: Duration = Duration::from_millis(250);
 /// The most bytes of one commit, but for its last record
 const MAX_BATCH_BYTES: usize = 8 << 20;
+/// How long a database that cannot be reached is left alone: 250 ms at first, and twice that each time
+const RETRY_AFTER: Duration = Duration::from_millis(250);
+/// The longest of these
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(5);
 /// How often records that are too old are looked for, where nothing is recorded
 const RETAIN_EVERY: Duration = Duration::from_secs(60);
 /// How many of the oldest calls go at once
@@ -53,10 +57,7 @@ impl Writer {
             let mut batch = Batch::default();
             is_open = self.gather(&mut batch);
             if !batch.records.is_empty() {
-                match self.store.write(&batch.records) {
-                    Ok(()) => self.inbox.written(&batch.records),
-                    Err(error) => self.inbox.lost(&batch.records, &error),
-                }
+                self.write(&batch.records);
             }
             if let Err(error) = self.retain() {
                 self.inbox.troubled(&error);
@@ -65,6 +66,20 @@ impl Writer {
                 // Whoever asked may have waited long enough.
                 _ = waiting.send(());
             }
+        }
+    }
+
+    /// Writes these, while the queue fills where the database cannot be reached for a time
+    fn write(&mut self, records: &[Record]) {
+        let mut pause = RETRY_AFTER;
+        loop {
+            match self.store.write(records) {
+                Ok(()) => return self.inbox.written(records),
+                Err(error) if error.may_pass() && self.inbox.is_open() => self.inbox.troubled(&error),
+                Err(error) => return self.inbox.lost(records, &error),
+            }
+            thread::sleep(pause);
+            pause = (2 * pause).min(MAX_RETRY_AFTER);
         }
     }
 

@@ -2,9 +2,14 @@
 
 mod calls;
 mod check;
+mod full_disk;
 mod keys;
+mod killed;
+mod postgres;
+mod postgres_server;
 mod running;
 mod sdks;
+mod secrets;
 mod support;
 
 use serde_json::Value;

@@ -106,6 +106,15 @@ impl Serving {
         self.ask(path, &format!("Connection: close\r\n{fields}"), body).rest()
     }
 
+    /// Asks and answers once: `{}` for `{}`, over connections that are closed with it
+    pub(super) fn pass(&self, provider: &Provider, path: &str) {
+        let mut app = self.ask(path, "Connection: close\r\n", "{}");
+        let (mut peer, _) = provider.accept();
+        peer.send("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}");
+        let answer = app.rest();
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("{}"), "{answer}");
+    }
+
     pub(super) fn signal(&self, name: &str) {
         signal(&self.child, name);
     }
