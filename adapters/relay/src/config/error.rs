@@ -80,6 +80,9 @@ pub enum ConfigErrorReason {
     /// Calls are to be recorded, and nothing says where
     #[error("recording.database is missing: name a file")]
     NoDatabase,
+    /// TLS has a certificate without a key, or a key without a certificate
+    #[error("tls.{0} is missing: name a PEM file")]
+    NoTlsFile(&'static str),
     /// Nothing is configured to relay to
     #[error("there is no upstream: add one, such as [upstream.openai]")]
     NoUpstream,
