@@ -30,13 +30,16 @@ async fn rig() -> (Rig, TlsConfig) {
 struct App {
     stream: TcpStream,
     tls: TlsConnection,
+    /// What came and was not handed on yet, since plain bytes wait to be read
+    cipher: Vec<u8>,
 }
 
 impl App {
     /// A connection behind its handshake
     async fn new(rig: &Rig, trusts: &TlsConfig) -> Self {
         let stream = TcpStream::connect(rig.address).await.unwrap();
-        let mut app = Self { stream, tls: TlsConnection::client(trusts, "localhost").unwrap() };
+        let tls = TlsConnection::client(trusts, "localhost").unwrap();
+        let mut app = Self { stream, tls, cipher: Vec::new() };
         while app.tls.is_handshaking() {
             app.flush().await;
             assert!(app.fill().await, "it ended in the handshake");
@@ -50,16 +53,20 @@ impl App {
         self.tls.sent(self.tls.outgoing().len());
     }
 
-    /// Hands on one byte of what comes, so that no plain byte is there that was not asked for; whether one came
+    /// Hands on what comes; whether something came
     async fn fill(&mut self) -> bool {
-        let mut byte = [0];
-        let read = soon("it sends", self.stream.read(&mut byte)).await.unwrap();
-        if read == 0 {
-            self.tls.eof().unwrap();
-        } else {
-            assert_eq!(self.tls.received(&byte).unwrap(), 1);
+        if self.cipher.is_empty() {
+            let mut buffer = vec![0; 64 * 1024];
+            let read = soon("it sends", self.stream.read(&mut buffer)).await.unwrap();
+            self.cipher.extend_from_slice(&buffer[..read]);
         }
-        read > 0
+        if self.cipher.is_empty() {
+            self.tls.eof().unwrap();
+            return false;
+        }
+        let taken = self.tls.received(&self.cipher).unwrap();
+        self.cipher.drain(..taken);
+        true
     }
 
     async fn send(&mut self, text: &str) {

@@ -6,6 +6,7 @@ mod keys;
 mod running;
 mod sdks;
 mod support;
+mod tls;
 
 use serde_json::Value;
 
