@@ -19,7 +19,6 @@ pub struct TlsServerConfig(Arc<ServerConfig>);
 
 /// Why a [`TlsServerConfig`] could not be made; no text has a byte of the key in it
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum TlsServerConfigError {
     /// The certificate is at fault
     #[error(transparent)]

@@ -122,7 +122,7 @@ fn load(files: &AppTls) -> Result<TlsServerConfig, UsageError> {
         let path = match error {
             TlsServerConfigError::Key(_) => path(&key.value),
             TlsServerConfigError::Certificate(_) => path(&certificate.value),
-            _ => format!("{}, {}", path(&certificate.value), path(&key.value)),
+            TlsServerConfigError::Pair(_) => format!("{}, {}", path(&certificate.value), path(&key.value)),
         };
         UsageError::AppTls { path, error }
     })
