@@ -6,7 +6,7 @@ use std::io::{self, IoSlice};
 use std::mem;
 
 use steadfast::machine::{Ended, IoFailure, Stage, io_failure};
-use steadfast_tls::{PlainRead, TlsClient, TlsConfig};
+use steadfast_tls::{PlainRead, TlsConfig, TlsConnection};
 
 use crate::sleeper::Bell;
 use crate::socket::Socket;
@@ -26,7 +26,7 @@ pub(crate) struct Connection {
 }
 
 struct Tls {
-    client: TlsClient,
+    client: TlsConnection,
     /// Cipher bytes that were read; those of `waiting` the TLS layer has not taken yet
     cipher: [u8; READ_BYTES],
     waiting: std::ops::Range<usize>,
@@ -54,7 +54,7 @@ impl Connection {
 
     /// The same connection, to be [shaken hands](Connection::shake_hands) over
     pub(crate) fn secured(self, config: &TlsConfig, host: &str) -> Result<Self, IoFailure> {
-        let client = TlsClient::new(config, host)?;
+        let client = TlsConnection::client(config, host)?;
         let tls = Tls { client, cipher: [0; READ_BYTES], waiting: 0..0, write_failed: None };
         Ok(Self { tls: Some(Box::new(tls)), ..self })
     }

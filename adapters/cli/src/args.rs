@@ -304,6 +304,14 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<SocketAddr>,
 
+    /// Speak TLS with apps, and show them the certificate in this PEM file; SIGHUP has it read again
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_certificate: Option<PathBuf>,
+
+    /// The PEM file with the private key of --tls-certificate
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub(crate) tls_key: Option<PathBuf>,
+
     /// Let other processes listen on the same port
     #[arg(long)]
     pub(crate) share_port: bool,

@@ -174,6 +174,7 @@ File:
   without_keys; then tables. [upstream.NAME] has url, shape (whose errors the relay's own look like: openai,
   anthropic or gemini; by the name, or openai) and key_env (the variable that holds the key to use in place of
   the app's). [keys] has LABEL = \"sha256:…\".
+  [tls] has certificate and key, two PEM files: then apps speak HTTPS, and plain text is refused.
   [recording] has database (a file, or postgres://user@host/name with the password there or in PGPASSWORD),
   max_age in seconds, max_bytes, max_queued_bytes, max_request_bytes, max_answer_first_bytes and
   max_answer_last_bytes; without it nothing is recorded.
@@ -186,7 +187,7 @@ Output:
 Signals:
   SIGTERM and Ctrl-C: new calls get 503 gateway_draining, those that run go on for up to `drain` seconds, then
   it ends, with exit code 0, or 1 where some were cut off. A second one ends it at once, with exit code 130.
-  SIGHUP: the file is read again. Calls that run go on as they began; a file that cannot be put in force is
+  SIGHUP: the file is read again, and those of [tls]. Calls that run go on as they began; a file that cannot be put in force is
   told on stderr, and what was in force stays.
 
 ";

@@ -36,10 +36,19 @@ pub(crate) fn take_effect(
 ///
 /// Errors: it cannot be read, is too long, or is no UTF-8.
 pub(crate) fn read_text(path: &Path) -> Result<String, UsageError> {
-    let unreadable = |error: String| UsageError::Unreadable { path: path.display().to_string(), error };
+    String::from_utf8(read_bytes(path)?).map_err(|_| unreadable(path, "not UTF-8".to_owned()))
+}
+
+/// What is in a file
+///
+/// Errors: it cannot be read, or is too long.
+pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, UsageError> {
     let bytes = File::open(path).and_then(|file| read_all(file, MAX_FILE_BYTES));
-    let bytes = bytes.map_err(|error| unreadable(error.to_string()))?;
-    String::from_utf8(bytes).map_err(|_| unreadable("not UTF-8".to_owned()))
+    bytes.map_err(|error| unreadable(path, error.to_string()))
+}
+
+fn unreadable(path: &Path, error: String) -> UsageError {
+    UsageError::Unreadable { path: path.display().to_string(), error }
 }
 
 fn read(path: &Path) -> Result<Overrides, UsageError> {

@@ -1,7 +1,7 @@
 //! What makes a command line, the environment, or a file, unusable.
 
 use steadfast::config::{ConfigError, EnvironmentError, FileError};
-use steadfast_relay::ConfigError as RelayConfigError;
+use steadfast_relay::{ConfigError as RelayConfigError, TlsServerConfigError};
 use steadfast_scenario::ParseError;
 use steadfast_tokio::RequestError;
 
@@ -40,6 +40,8 @@ pub(crate) enum UsageError {
     UnusableKey(&'static str),
     #[error("{}{error}", of_file(path.as_deref(), error))]
     Relay { path: Option<String>, error: RelayConfigError },
+    #[error("{path}: {error}")]
+    AppTls { path: String, error: TlsServerConfigError },
     #[error(
         "there is no key on stdin: pipe one in, as in `openssl rand -hex 32 | tee key | steadfast serve --hash-key`"
     )]

@@ -4,7 +4,7 @@ use std::io::{self, IoSlice};
 use std::task::{Context, Poll, ready};
 
 use steadfast::machine::{Ended, IoFailure, Stage, io_failure};
-use steadfast_tls::{PlainRead, TlsClient};
+use steadfast_tls::{PlainRead, TlsConnection};
 
 use crate::driver::MAX_ROUNDS_PER_POLL;
 use crate::scratch;
@@ -68,7 +68,7 @@ pub struct Connection<S> {
 }
 
 struct Tls {
-    client: TlsClient,
+    layer: TlsConnection,
     /// Cipher bytes that the TLS layer has not taken yet, because plain ones wait to be read
     cipher: Vec<u8>,
     taken: usize,
@@ -76,6 +76,8 @@ struct Tls {
     ended: bool,
     /// Writing failed, which is still to be told
     write_failed: Option<IoFailure>,
+    /// Our side of the socket is to end behind what is still held back
+    is_finishing: bool,
 }
 
 /// What a read came to
@@ -94,8 +96,15 @@ impl<S: Socket> Connection<S> {
     }
 
     /// A connection whose first bytes are a TLS handshake; see [`crate::Handshake`]
-    pub(crate) fn secure(socket: S, client: TlsClient) -> Self {
-        let tls = Tls { client, cipher: Vec::new(), taken: 0, ended: false, write_failed: None };
+    pub(crate) fn secure(socket: S, layer: TlsConnection) -> Self {
+        let tls = Tls {
+            layer,
+            cipher: Vec::new(),
+            taken: 0,
+            ended: false,
+            write_failed: None,
+            is_finishing: false,
+        };
         Self { socket, tls: Some(Box::new(tls)), is_reused: false }
     }
 
@@ -178,29 +187,61 @@ impl<S: Socket> Connection<S> {
     pub fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), IoFailure>> {
         if let Some(tls) = &mut self.tls {
             ready!(tls.poll_flush(&mut self.socket, cx)?);
+            if std::mem::take(&mut tls.is_finishing) {
+                self.socket.finish().map_err(|error| io_failure(Stage::Write, &error))?;
+            }
         }
         self.socket.poll_flush(cx).map_err(|error| io_failure(Stage::Write, &error))
     }
 
     /// Ready once the peer has gone, whether or not all it sent is read; never where nobody can tell
     ///
-    /// Errors: the connection broke.
+    /// Over TLS of a client that we accepted, its `close_notify` is an end, too: it may be waiting for ours.
+    /// What comes is taken up to the next plain bytes, at most one record of them and what one read of the
+    /// socket brings behind it.
+    ///
+    /// Errors: the connection broke, or the peer broke TLS.
     pub fn poll_hang_up(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), IoFailure>> {
+        if let Some(tls) = &mut self.tls
+            && tls.layer.is_server()
+        {
+            for _ in 0..MAX_ROUNDS_PER_POLL {
+                if tls.layer.has_ended() {
+                    return Poll::Ready(Ok(()));
+                }
+                if tls.layer.has_plain() {
+                    break;
+                }
+                ready!(tls.poll_fill(&mut self.socket, Ask::Reactor, cx))?;
+            }
+            if !tls.layer.has_plain() {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+        }
         self.socket.poll_hang_up(cx).map_err(|error| io_failure(Stage::Read, &error))
     }
 
-    /// Ends our side, and can still be read
+    /// Ends our side behind what is held back, and can still be read
+    ///
+    /// What cannot be written at once, [`Connection::poll_flush`] writes.
     ///
     /// Errors: as the operating system's.
     pub fn finish(&mut self, cx: &mut Context<'_>) -> io::Result<()> {
         self.close(cx);
+        if let Some(tls) = &mut self.tls
+            && !tls.layer.outgoing().is_empty()
+        {
+            tls.is_finishing = true;
+            return Ok(());
+        }
         self.socket.finish()
     }
 
     /// Ends our side as politely as can be done at once; the rest is the operating system's
     pub fn close(&mut self, cx: &mut Context<'_>) {
         if let Some(tls) = &mut self.tls {
-            tls.client.close();
+            tls.layer.close();
             let _ = tls.poll_flush(&mut self.socket, cx);
         }
     }
@@ -212,7 +253,7 @@ impl<S: Socket> Connection<S> {
             let flushed = tls.poll_flush(&mut self.socket, cx).map_err(at_tls)?;
             let below =
                 self.socket.poll_flush(cx).map_err(|error| at_tls(io_failure(Stage::Write, &error)))?;
-            if !tls.client.is_handshaking() {
+            if !tls.layer.is_handshaking() {
                 ready!(flushed);
                 return below.map(Ok);
             }
@@ -239,7 +280,7 @@ impl Tls {
         let (mut filled, mut asked) = (0, false);
         while filled < buffer.len() {
             let waiting = self.taken < self.cipher.len();
-            match self.client.read(&mut buffer[filled..]) {
+            match self.layer.read(&mut buffer[filled..]) {
                 Ok(PlainRead::Bytes(n)) => filled += n,
                 Ok(PlainRead::Ended(ended)) if filled == 0 => return Poll::Ready(Ok(Read::Ended(ended))),
                 Err(error) if filled == 0 => return Poll::Ready(Err(error.into())),
@@ -262,7 +303,7 @@ impl Tls {
     fn take(&mut self, parts: [&[u8]; 2]) -> usize {
         let mut taken = 0;
         for part in parts {
-            let of_part = self.client.write(part);
+            let of_part = self.layer.write(part);
             taken += of_part;
             if of_part < part.len() {
                 break;
@@ -279,7 +320,7 @@ impl Tls {
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), IoFailure>> {
         if self.taken < self.cipher.len() {
-            self.taken += self.client.received(&self.cipher[self.taken..])?;
+            self.taken += self.layer.received(&self.cipher[self.taken..])?;
             if self.taken == self.cipher.len() {
                 // An idle connection holds no buffer.
                 self.cipher = Vec::new();
@@ -288,7 +329,7 @@ impl Tls {
             return Poll::Ready(Ok(()));
         }
         if self.ended {
-            self.client.eof()?;
+            self.layer.eof()?;
             return Poll::Ready(Ok(()));
         }
         scratch::with(|buffer| {
@@ -296,10 +337,10 @@ impl Tls {
                 .map_err(|error| io_failure(Stage::Read, &error))?;
             if read == 0 {
                 self.ended = true;
-                self.client.eof()?;
+                self.layer.eof()?;
                 return Poll::Ready(Ok(()));
             }
-            let taken = self.client.received(&buffer[..read])?;
+            let taken = self.layer.received(&buffer[..read])?;
             self.cipher.extend_from_slice(&buffer[taken..read]);
             Poll::Ready(Ok(()))
         })
@@ -312,12 +353,12 @@ impl Tls {
         if let Some(failure) = self.write_failed.take() {
             return Err(failure);
         }
-        while !self.client.outgoing().is_empty() {
-            match socket.poll_write(cx, &[IoSlice::new(self.client.outgoing())]) {
+        while !self.layer.outgoing().is_empty() {
+            match socket.poll_write(cx, &[IoSlice::new(self.layer.outgoing())]) {
                 Poll::Pending => return Ok(Poll::Pending),
-                Poll::Ready(Ok(written)) if written > 0 => self.client.sent(written),
+                Poll::Ready(Ok(written)) if written > 0 => self.layer.sent(written),
                 Poll::Ready(written) => {
-                    self.client.sent(self.client.outgoing().len());
+                    self.layer.sent(self.layer.outgoing().len());
                     return Err(
                         written.map_or_else(|error| io_failure(Stage::Write, &error), |_| takes_no_more())
                     );

@@ -5,13 +5,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use steadfast::machine::IoFailure;
-use steadfast_tls::{TlsClient, TlsConfig};
+use steadfast_tls::{TlsConfig, TlsConnection, TlsServerConfig};
 
 use crate::connection::{Connection, Socket};
 
 /// A TLS handshake over an open socket, as a future of the [`Connection`]
 ///
-/// It has no bound of its own: the machine's `connect_timeout` drops it.
+/// It has no bound of its own: the machine's `connect_timeout`, or whoever has accepted it, drops it.
 #[must_use = "futures do nothing unless polled"]
 pub struct Handshake<S>(Option<Connection<S>>);
 
@@ -20,7 +20,14 @@ impl<S: Socket> Handshake<S> {
     ///
     /// Errors: `host` is neither.
     pub fn new(socket: S, config: &TlsConfig, host: &str) -> Result<Self, IoFailure> {
-        Ok(Self(Some(Connection::secure(socket, TlsClient::new(config, host)?))))
+        Ok(Self(Some(Connection::secure(socket, TlsConnection::client(config, host)?))))
+    }
+
+    /// Waits for the handshake of a client that was accepted
+    ///
+    /// Errors: the TLS library refuses its configuration.
+    pub fn accept(socket: S, config: &TlsServerConfig) -> Result<Self, IoFailure> {
+        Ok(Self(Some(Connection::secure(socket, TlsConnection::server(config)?))))
     }
 }
 

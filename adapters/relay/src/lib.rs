@@ -23,15 +23,18 @@ mod serving;
 mod shared;
 
 pub use config::{
-    Config, ConfigError, ConfigErrorReason, DEFAULT_DRAIN, DEFAULT_MAX_CONNECTIONS, DEFAULT_PORT, Limit,
-    OWN_PATHS, Recording, RouteLimits, Setting, Source, Upstream,
+    AppTls, Config, ConfigError, ConfigErrorReason, DEFAULT_DRAIN, DEFAULT_MAX_CONNECTIONS, DEFAULT_PORT,
+    Limit, OWN_PATHS, Recording, RouteLimits, Setting, Source, Upstream,
 };
 pub use keys::{KeyHash, Keys, NotAHash};
 pub use record::Recorder;
 pub use server::{MAX_REFUSALS, Server, ServerError};
+pub use serving::HANDSHAKE_WITHIN;
 pub use shared::{Observer, Pages, Relay, Seen};
 /// The pure part
 pub use steadfast::relay::{
     Code, Ending, Exchanged, Gate, Limits, Retries, Route, RouteError, RouteId, Routes, Served, Shape, Side,
     Tap, Timer,
 };
+/// TLS towards apps
+pub use steadfast_tls::{TlsServerConfig, TlsServerConfigError};

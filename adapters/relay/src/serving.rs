@@ -4,22 +4,33 @@ use std::future::poll_fn;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use steadfast::call::{CloseMode, Origin};
 use steadfast::http::StatusCode;
-use steadfast::relay::{Closing, Code, Command, Exchange, Fact, Item, Link, Served};
+use steadfast::relay::{Closing, Code, Command, Ending, Exchange, Fact, Item, Link, Served};
 use steadfast::time::Instant;
 use steadfast_driver::{
-    Action, Connection, Driver, Leased, Network, Opening, Output, Runtime, Socket, Timekeeper,
+    Action, Connection, Driver, Handshake, Leased, Network, Opening, Output, Runtime, Socket, Timekeeper,
 };
 use steadfast_tokio::Tokio;
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use crate::app_socket::AppSocket;
 use crate::shared::{Admitted, Force, Relay, Seen};
 
+/// How long an app may take from its connection to the end of its TLS handshake: 10 s
+///
+/// One that takes longer, or leaves meanwhile, is closed without a word.
+pub const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
+
+/// How long an app may take to read what its TLS holds back when its connection is over: 10 s
+const LAST_BYTES_WITHIN: Duration = Duration::from_secs(10);
+
 /// Serves the exchanges of one connection, to its end; or refuses the first one, where `is_past_cap`
 pub(crate) async fn serve(stream: TcpStream, relay: Relay, is_past_cap: bool) {
+    let Some(app) = accept(stream, &relay).await else { return };
     let time = relay.0.client.timekeeper();
     let seed = RandomState::new().hash_one(0_u8);
     let has_taps = relay.0.observer.is_some();
@@ -28,11 +39,18 @@ pub(crate) async fn serve(stream: TcpStream, relay: Relay, is_past_cap: bool) {
     let exchange = Exchange::new(in_force.routes, has_taps, seed, time.now());
     let exchange = if in_force.is_draining || is_past_cap { exchange.draining() } else { exchange };
     let runtime = Exchanges { relay: relay.clone(), time, is_past_cap };
-    let app = Connection::plain(Side::App(AppSocket::new(stream)));
     let mut driver = Driver::new(exchange, runtime).with_open(Link::App, app);
-    let mut seen = None;
+    let (mut seen, mut is_whole) = (None, true);
     let closing = loop {
-        let output = poll_fn(|cx| driver.poll(cx, |item: Item<'_>| observe(item, &relay, &mut seen)));
+        let output = poll_fn(|cx| {
+            driver.poll(cx, |item: Item<'_>| {
+                if let Item::Over(exchanged) = &item {
+                    is_whole =
+                        matches!(exchanged.ending, Ending::Passed | Ending::Refused(_) | Ending::Served);
+                }
+                observe(item, &relay, &mut seen);
+            })
+        });
         tokio::select! {
             biased;
             output = output => match output {
@@ -48,12 +66,30 @@ pub(crate) async fn serve(stream: TcpStream, relay: Relay, is_past_cap: bool) {
             }
         }
     };
-    if closing == Closing::Reset
-        && let Some(connection) = driver.connection(Link::App)
-        && let Side::App(app) = connection.socket_mut()
-    {
-        app.reset();
+    let Some(connection) = driver.connection(Link::App) else { return };
+    if closing == Closing::Reset {
+        if let Side::App(app) = connection.socket_mut() {
+            app.reset();
+        }
+        return;
     }
+    // The system sends on what it has taken when it is closed; what TLS holds back would be lost. An answer
+    // that broke off ends without a close_notify, by which TLS tells so too.
+    let last = poll_fn(|cx| {
+        if std::mem::take(&mut is_whole) {
+            connection.close(cx);
+        }
+        connection.poll_flush(cx)
+    });
+    // An app that is gone, or reads nothing, has lost them.
+    _ = timeout(LAST_BYTES_WITHIN, last).await;
+}
+
+/// The connection of an app, behind its handshake where apps speak TLS; `None` where that came to nothing
+async fn accept(stream: TcpStream, relay: &Relay) -> Option<Connection<Side>> {
+    let socket = Side::App(AppSocket::new(stream));
+    let Some(tls) = relay.app_tls() else { return Some(Connection::plain(socket)) };
+    timeout(HANDSHAKE_WITHIN, Handshake::accept(socket, &tls).ok()?).await.ok()?.ok()
 }
 
 /// Hands what goes by to the observer

@@ -3,10 +3,11 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use steadfast::http1::IncomingRequest;
 use steadfast::relay::{Admission, Code, Exchanged, Routes, Served, Tap};
+use steadfast_tls::TlsServerConfig;
 use steadfast_tokio::Client;
 use tokio::sync::watch;
 
@@ -27,6 +28,8 @@ pub(crate) struct Inner {
     pub(crate) apps: watch::Sender<usize>,
     /// How many may be open; [`usize::MAX`] for no cap
     max_apps: AtomicUsize,
+    /// TLS for the connections of apps that come from now on
+    tls: RwLock<Option<TlsServerConfig>>,
     pub(crate) pages: Option<Arc<dyn Pages>>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
 }
@@ -69,6 +72,7 @@ impl Relay {
             admission: Mutex::new(Admission::new(max_connections)),
             apps: watch::Sender::new(0),
             max_apps: AtomicUsize::new(twice(max_connections).unwrap_or(usize::MAX)),
+            tls: RwLock::new(None),
             pages: None,
             observer: None,
         }))
@@ -114,6 +118,17 @@ impl Relay {
     /// Those that are open stay open. Idle ones and those of slow readers count like any other.
     pub fn limit_apps(&self, most: Option<usize>) {
         self.0.max_apps.store(most.unwrap_or(usize::MAX), Ordering::Relaxed);
+    }
+
+    /// Connections of apps that come from now on speak TLS, with this certificate; until then none does
+    ///
+    /// Those that are open stay as they are.
+    pub fn secure_apps(&self, tls: TlsServerConfig) {
+        *self.0.tls.write().unwrap_or_else(PoisonError::into_inner) = Some(tls);
+    }
+
+    pub(crate) fn app_tls(&self) -> Option<TlsServerConfig> {
+        self.0.tls.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn max_app_connections(&self) -> usize {

@@ -184,14 +184,14 @@ fn add(roots: &mut RootCertStore, pem: &[u8]) -> Result<(), TlsConfigError> {
     Ok(())
 }
 
-fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {
+pub(crate) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsConfigError> {
     let certificates = CertificateDer::pem_slice_iter(pem)
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| TlsConfigError::Pem(error.to_string()))?;
     if certificates.is_empty() { Err(TlsConfigError::NoCertificate) } else { Ok(certificates) }
 }
 
-fn provider() -> Arc<CryptoProvider> {
+pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 

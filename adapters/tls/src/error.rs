@@ -16,7 +16,7 @@ const WORDS_LIMIT: usize = 400;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("TLS with {host}: {fault}")]
 pub struct TlsError {
-    /// The host that was to be reached
+    /// The host that was to be reached; where we are the server, `the client`
     pub host: String,
     /// [`Stage::Tls`] during the handshake, [`Stage::Read`] after it
     ///

@@ -1,12 +1,13 @@
 //! TLS over memory buffers: cipher bytes on one side, plain bytes on the other, no IO.
 //!
 //! Every driver shares this one layer, so close, end of file, truncation and errors mean the same
-//! on every runtime, and all of it is tested without a socket. [`TlsClient`] is one connection;
-//! [`TlsConfig`] is what connections have in common, cheap to clone.
+//! on every runtime, and all of it is tested without a socket. [`TlsConnection`] is one connection,
+//! of a client or of a server; [`TlsConfig`] and [`TlsServerConfig`] are what those of each have in common,
+//! cheap to clone.
 //!
 //! ```text
 //!            received(cipher) ──▶ ┌───────────┐ ──▶ read(plain)
-//!  socket                         │ TlsClient │                   machine
+//!  socket                         │ TlsConnection │                   machine
 //!  outgoing(), sent(n) ◀───────── └───────────┘ ◀── write(plain)
 //! ```
 //!
@@ -15,11 +16,11 @@
 //! ```no_run
 //! use std::io::{Read, Write};
 //! use std::net::TcpStream;
-//! use steadfast_tls::{PlainRead, TlsClient, TlsConfig};
+//! use steadfast_tls::{PlainRead, TlsConnection, TlsConfig};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut socket = TcpStream::connect("api.example.com:443")?;
-//! let mut tls = TlsClient::new(&TlsConfig::roots_only(&std::fs::read("ca.pem")?)?, "api.example.com")?;
+//! let mut tls = TlsConnection::client(&TlsConfig::roots_only(&std::fs::read("ca.pem")?)?, "api.example.com")?;
 //! let mut request: &[u8] = b"GET / HTTP/1.1\r\nhost: api.example.com\r\n\r\n";
 //! let (mut cipher, mut plain) = ([0; 16 * 1024], [0; 16 * 1024]);
 //! loop {
@@ -45,11 +46,13 @@
 //! # }
 //! ```
 
-mod client;
 mod config;
+mod connection;
 mod error;
+mod server;
 mod verifier;
 
-pub use client::{OUTGOING_LIMIT, PlainRead, TlsClient};
 pub use config::{TlsConfig, TlsConfigError};
+pub use connection::{OUTGOING_LIMIT, PlainRead, TlsConnection};
 pub use error::{TlsError, TlsFault};
+pub use server::{TlsServerConfig, TlsServerConfigError};

@@ -8,7 +8,7 @@ use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use steadfast_tls::{OUTGOING_LIMIT, PlainRead, TlsClient, TlsConfig};
+use steadfast_tls::{OUTGOING_LIMIT, PlainRead, TlsConfig, TlsConnection};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -64,7 +64,7 @@ fn configs() -> (TlsConfig, Arc<ServerConfig>) {
 }
 
 /// Carries all that either side has to send, and reads all there is
-fn settle(meter: &mut Meter, client: &mut TlsClient, server: &mut ServerConnection) {
+fn settle(meter: &mut Meter, client: &mut TlsConnection, server: &mut ServerConnection) {
     let mut plain = vec![0; 32 * 1024];
     while !client.outgoing().is_empty() || server.wants_write() {
         let mut outgoing = client.outgoing();
@@ -91,11 +91,11 @@ fn a_connection_holds_little_when_idle_and_a_bounded_amount_when_not() {
     let (config, server_config) = configs();
     let mut server = ServerConnection::new(server_config).unwrap();
     let mut meter = Meter::default();
-    let mut client = meter.count(|| TlsClient::new(&config, "api.example.com").unwrap());
+    let mut client = meter.count(|| TlsConnection::client(&config, "api.example.com").unwrap());
     settle(&mut meter, &mut client, &mut server);
     assert!(!client.is_handshaking());
-    println!("size of TlsClient: {} bytes", size_of::<TlsClient>());
-    assert!(size_of::<TlsClient>() <= 1280);
+    println!("size of TlsConnection: {} bytes", size_of::<TlsConnection>());
+    assert!(size_of::<TlsConnection>() <= 1296);
     meter.check("idle after the handshake", 9 * KIB, 9 * KIB);
 
     for _ in 0..100 {

@@ -35,6 +35,9 @@ impl Plan {
             if keys.is_empty() { "none: whoever reaches it may use it".to_owned() } else { keys.join(", ") };
         _ = writeln!(text, "{:<20} {keys}", "keys");
         _ = writeln!(text, "{:<20} {}", "recording", self.recording().unwrap_or("nowhere".to_owned()));
+        for (name, file, source) in self.tls() {
+            _ = writeln!(text, "{name:<20} {file:>14}  {source}");
+        }
         for (id, upstream) in self.upstreams() {
             _ = writeln!(
                 text,
@@ -59,6 +62,8 @@ impl Plan {
         all.insert("file".to_owned(), json!(file));
         all.insert("keys".to_owned(), self.config.keys.labels().collect());
         all.insert("recording".to_owned(), self.recording().into());
+        let tls = self.tls().map(|(name, file, source)| (name.to_owned(), sourced(file.into(), source)));
+        all.extend(tls);
         let upstreams = self.upstreams().map(|(id, upstream)| {
             let limits = Limit::ALL.map(|limit| {
                 let value = number(&upstream.limits.get(limit));
@@ -91,6 +96,14 @@ impl Plan {
             ("share_port", config.share_port.value.into(), &config.share_port.source),
             ("without_keys", config.without_keys.value.into(), &config.without_keys.source),
         ]
+    }
+
+    /// The files of the certificate that apps are shown
+    fn tls(&self) -> impl Iterator<Item = (&'static str, String, &Source)> {
+        self.config.tls.iter().flat_map(|files| {
+            [("tls.certificate", &files.certificate), ("tls.key", &files.key)]
+                .map(|(name, file)| (name, file.value.display().to_string(), &file.source))
+        })
     }
 
     /// Where calls are recorded

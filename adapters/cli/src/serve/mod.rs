@@ -70,7 +70,7 @@ struct Listening {
 
 async fn serve(args: &ServeArgs, provided: &Provided, plan: Plan) -> Result<Exit, Failure> {
     let mut signals = Signals::new()?;
-    let Plan { mut config, routes, .. } = plan;
+    let Plan { mut config, routes, tls, .. } = plan;
     let client = match provided {
         Provided::Configured => Client::new(),
         // It is on this machine, whatever leads out.
@@ -92,8 +92,12 @@ async fn serve(args: &ServeArgs, provided: &Provided, plan: Plan) -> Result<Exit
         None => relay,
     };
     relay.limit_apps(room_for_apps(&config));
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    if let Some(tls) = tls {
+        relay.secure_apps(tls);
+    }
     let server = Server::bind(config.listen.value, config.share_port.value, relay.clone())?;
-    let base_url = format!("http://{}", server.address()?);
+    let base_url = format!("{scheme}://{}", server.address()?);
     let upstreams = config.upstreams.iter().map(|upstream| upstream.name.clone()).collect();
     let listening = Listening { listening: server.address()?.to_string(), base_url, upstreams };
     // One whose output nobody reads serves all the same.
@@ -180,6 +184,9 @@ fn reload(args: &ServeArgs, provided: &Provided, in_force: &mut Config, relay: &
     }
     relay.reload(plan.routes, plan.config.max_connections.value);
     relay.limit_apps(room_for_apps(&plan.config));
+    if let Some(tls) = plan.tls {
+        relay.secure_apps(tls);
+    }
     *in_force = plan.config;
     say("the configuration was read again and is in force");
 }

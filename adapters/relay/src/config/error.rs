@@ -83,6 +83,9 @@ pub enum ConfigErrorReason {
     /// Where calls are to be recorded is no database
     #[error("recording.database: {0}")]
     Database(String),
+    /// TLS has a certificate without a key, or a key without a certificate
+    #[error("tls.{0} is missing: name a PEM file")]
+    NoTlsFile(&'static str),
     /// Nothing is configured to relay to
     #[error("there is no upstream: add one, such as [upstream.openai]")]
     NoUpstream,

@@ -7,14 +7,14 @@ use toml::de::{DeTable, DeValue};
 
 use super::limit::{bound, parsed};
 use super::{
-    Config, ConfigError, ConfigErrorReason, Limit, Recording, RouteLimits, Setting, Source, Upstream,
+    AppTls, Config, ConfigError, ConfigErrorReason, Limit, Recording, RouteLimits, Setting, Source, Upstream,
     known_url, shape_named, shape_of, twice,
 };
 use crate::keys::{KeyHash, Keys};
 use crate::record::{Database, RecordSettings};
 
 /// The settings outside of all tables, and the tables
-const TOP: [&str; 11] = [
+const TOP: [&str; 12] = [
     "listen",
     "max_connections",
     "max_app_connections",
@@ -25,6 +25,7 @@ const TOP: [&str; 11] = [
     "retries",
     "upstream",
     "recording",
+    "tls",
     "keys",
 ];
 
@@ -61,6 +62,7 @@ pub(super) fn read(text: &str) -> Result<Config, ConfigError> {
             "without_keys" => config.without_keys = entry.setting(entry.value.as_bool(), "true or false")?,
             "keys" => config.keys = keys(entry)?,
             "recording" => config.recording = Some(recording(entry)?),
+            "tls" => config.tls = Some(tls(entry)?),
             "upstream" => {
                 for named in entry.table()? {
                     config.upstreams.push(upstream(&named, &config.limits)?);
@@ -175,6 +177,32 @@ fn recording(table: &Entry<'_>) -> Result<Recording, ConfigError> {
         Some(database) => Ok(Recording { database, settings }),
         None => Err(ConfigError::at(table.line, ConfigErrorReason::NoDatabase)),
     }
+}
+
+/// The settings of TLS towards apps
+const TLS: [&str; 2] = ["certificate", "key"];
+
+fn tls(table: &Entry<'_>) -> Result<AppTls, ConfigError> {
+    let (mut certificate, mut key) = (None, None);
+    for entry in table.table()? {
+        // A key that was written here by mistake is not repeated.
+        const TAKES: &str = "the name of a PEM file, not what is in it";
+        let file = match entry.name {
+            "certificate" => &mut certificate,
+            "key" => &mut key,
+            _ => return Err(entry.unknown(TLS)),
+        };
+        let name = entry.string(TAKES)?;
+        if name.is_empty() || name.contains("-----BEGIN") {
+            return Err(entry.takes(TAKES));
+        }
+        *file = Some(Setting { value: name.into(), source: entry.source() });
+    }
+    let missing = |name| ConfigError::at(table.line, ConfigErrorReason::NoTlsFile(name));
+    Ok(AppTls {
+        certificate: certificate.ok_or_else(|| missing("certificate"))?,
+        key: key.ok_or_else(|| missing("key"))?,
+    })
 }
 
 fn keys(table: &Entry<'_>) -> Result<Keys, ConfigError> {

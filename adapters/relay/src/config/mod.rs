@@ -29,6 +29,10 @@
 //! database = "calls.db"           # or postgres://user@host/name, which several relays may share
 //! max_age = 2592000              # seconds that a record is kept
 //!
+//! [tls]                          # without it, apps speak plain text; else HTTPS alone
+//! certificate = "relay.pem"      # its own certificate first, then those that sign it
+//! key = "relay-key.pem"
+//!
 //! [keys]                         # who may use it, by hashes of their keys
 //! laptop = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 //! ```
@@ -48,6 +52,7 @@ mod tests;
 
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -94,8 +99,19 @@ pub struct Config {
     pub upstreams: Vec<Upstream>,
     /// Where calls are recorded, and how much of them; nowhere
     pub recording: Option<Recording>,
+    /// The files of the certificate that apps are shown; none, and apps speak plain text
+    pub tls: Option<AppTls>,
     /// What holds for every upstream
     limits: RouteLimits,
+}
+
+/// The files of a certificate and of its private key, in PEM
+#[derive(Clone, Debug, PartialEq)]
+pub struct AppTls {
+    /// The certificate, and behind it those that sign it
+    pub certificate: Setting<PathBuf>,
+    /// Its private key
+    pub key: Setting<PathBuf>,
 }
 
 /// Where calls are recorded, and how much of them
@@ -162,6 +178,7 @@ impl Default for Config {
             keys: Keys::default(),
             upstreams: Vec::new(),
             recording: None,
+            tls: None,
             limits: RouteLimits::default(),
         }
     }

@@ -11,4 +11,5 @@ mod recording;
 mod resends;
 mod smuggling;
 mod support;
+mod tls;
 mod verbatim;

@@ -1,12 +1,12 @@
 use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
 use steadfast::machine::{CertificateFault, ClientCertificateFault, FailureKind, IoFailure, Stage};
-use steadfast_tls::{TlsClient, TlsConfig, TlsConfigError, TlsError, TlsFault};
+use steadfast_tls::{TlsConfig, TlsConfigError, TlsConnection, TlsError, TlsFault};
 
 use crate::peer::{Authority, BOTH, HOST, Identity, cipher, drain, feed, send, server, settle};
 
 /// The handshake's failure, and the alert that the server got
 fn refused(config: &TlsConfig, identity: &Identity) -> (TlsError, String) {
-    let mut client = TlsClient::new(config, HOST).unwrap();
+    let mut client = TlsConnection::client(config, HOST).unwrap();
     let mut server = server(identity, BOTH, None);
     let error = settle(&mut client, &mut server).unwrap_err();
     assert!(client.is_handshaking());
@@ -108,7 +108,7 @@ fn our_own_is_shown_where_the_server_asks() {
         config.with_client_certificate(chain.as_bytes(), ours.key.serialize_pem().as_bytes()).unwrap();
     let identity = authority.issue(&[HOST]);
     for version in BOTH {
-        let mut client = TlsClient::new(&config, HOST).unwrap();
+        let mut client = TlsConnection::client(&config, HOST).unwrap();
         let mut server = server(&identity, &[version], Some(&clients));
         settle(&mut client, &mut server).unwrap();
         assert!(!server.is_handshaking());
@@ -116,7 +116,7 @@ fn our_own_is_shown_where_the_server_asks() {
     }
     // A proxy is shown none, though it asks.
     for version in BOTH {
-        let mut client = TlsClient::new(&config.without_client_certificate(), HOST).unwrap();
+        let mut client = TlsConnection::client(&config.without_client_certificate(), HOST).unwrap();
         let mut server = server(&identity, &[version], Some(&clients));
         settle(&mut client, &mut server).unwrap_err();
         assert!(server.peer_certificates().is_none());
@@ -127,7 +127,7 @@ fn our_own_is_shown_where_the_server_asks() {
 fn a_server_that_misses_our_own_says_so_to_a_read() {
     let authority = Authority::new("Test Authority");
     let clients = Authority::new("Client Authority");
-    let mut client = TlsClient::new(&authority.trusted(), HOST).unwrap();
+    let mut client = TlsConnection::client(&authority.trusted(), HOST).unwrap();
     let mut server = server(&authority.issue(&[HOST]), &[&rustls::version::TLS13], Some(&clients));
     send(&mut client, &mut server);
     feed(&mut client, &cipher(&mut server)).unwrap();
@@ -213,11 +213,11 @@ fn debug_shows_neither_keys_nor_bytes() {
     let (chain, key) = (ours.certificate.pem(), ours.key.serialize_pem());
     let config = authority.trusted().with_client_certificate(chain.as_bytes(), key.as_bytes()).unwrap();
     assert_eq!(format!("{config:?}"), "TlsConfig { .. }");
-    let client = TlsClient::new(&config, HOST).unwrap();
+    let client = TlsConnection::client(&config, HOST).unwrap();
     assert_eq!(
         format!("{client:?}"),
         format!(
-            "TlsClient {{ host: \"api.example.com\", handshaking: true, outgoing: {}, end: None, closed: false }}",
+            "TlsConnection {{ host: \"api.example.com\", handshaking: true, outgoing: {}, end: None, closed: false }}",
             client.outgoing().len()
         )
     );
@@ -228,7 +228,7 @@ fn debug_shows_neither_keys_nor_bytes() {
 fn further_roots_stand_beside_the_platforms() {
     let authority = Authority::new("Test Authority");
     let config = TlsConfig::platform_with(authority.pem().as_bytes()).unwrap();
-    let mut client = TlsClient::new(&config, HOST).unwrap();
+    let mut client = TlsConnection::client(&config, HOST).unwrap();
     let mut server = server(&authority.issue(&[HOST]), BOTH, None);
     settle(&mut client, &mut server).unwrap();
     assert!(!client.is_handshaking());
@@ -245,7 +245,7 @@ fn mozillas_roots_are_compiled_in() {
     let (error, _) = refused(&TlsConfig::mozilla().unwrap(), &authority.issue(&[HOST]));
     assert_eq!(certificate_fault(&error).0, CertificateFault::UnknownIssuer);
     let config = TlsConfig::mozilla_with(authority.pem().as_bytes()).unwrap();
-    let mut client = TlsClient::new(&config, HOST).unwrap();
+    let mut client = TlsConnection::client(&config, HOST).unwrap();
     let mut server = server(&authority.issue(&[HOST]), BOTH, None);
     settle(&mut client, &mut server).unwrap();
     assert!(!client.is_handshaking());
@@ -280,7 +280,7 @@ fn the_platforms_roots_alone() {
     let authority = Authority::new("Test Authority");
     std::fs::write(roots, authority.pem()).unwrap();
     let config = TlsConfig::platform().unwrap();
-    let mut client = TlsClient::new(&config, HOST).unwrap();
+    let mut client = TlsConnection::client(&config, HOST).unwrap();
     let mut server = server(&authority.issue(&[HOST]), BOTH, None);
     settle(&mut client, &mut server).unwrap();
     assert!(!client.is_handshaking());

@@ -1,7 +1,7 @@
 use std::io::Read;
 
 use steadfast::machine::{Ended, FailureKind, IoFailure, Stage};
-use steadfast_tls::{PlainRead, TlsClient, TlsError, TlsFault};
+use steadfast_tls::{PlainRead, TlsConnection, TlsError, TlsFault};
 
 use crate::peer::{Authority, BOTH, HOST, cipher, connected, drain, encrypt, plain, send, server};
 
@@ -63,7 +63,7 @@ fn an_eof_within_a_record_loses_only_that_record() {
 #[test]
 fn an_eof_in_the_handshake_is_a_failure() {
     let authority = Authority::new("Test Authority");
-    let mut client = TlsClient::new(&authority.trusted(), HOST).unwrap();
+    let mut client = TlsConnection::client(&authority.trusted(), HOST).unwrap();
     let mut server = server(&authority.issue(&[HOST]), BOTH, None);
     send(&mut client, &mut server);
     let flight = cipher(&mut server);
@@ -83,7 +83,7 @@ fn an_eof_in_the_handshake_is_a_failure() {
 
 #[test]
 fn a_close_notify_in_the_handshake_is_a_failure() {
-    let mut client = TlsClient::new(&Authority::new("Test Authority").trusted(), HOST).unwrap();
+    let mut client = TlsConnection::client(&Authority::new("Test Authority").trusted(), HOST).unwrap();
     // Nobody has signed it, so it may be anyone's: it is not yet an end.
     assert_eq!(client.received(&[21, 3, 3, 0, 2, 1, 0]), Ok(7));
     assert_eq!(client.read(&mut [0; 8]), Ok(PlainRead::Pending));

@@ -1,5 +1,5 @@
 use steadfast::machine::{FailureKind, IoFailure, Stage};
-use steadfast_tls::{PlainRead, TlsClient, TlsFault};
+use steadfast_tls::{PlainRead, TlsConnection, TlsFault};
 
 use crate::peer::{
     Authority, BOTH, HOST, cipher, connected, drain, encrypt, feed, plain, send, server, settle,
@@ -24,7 +24,7 @@ fn both_versions_agree_on_http_1_1() {
 fn one_byte_at_a_time_gives_the_same() {
     let authority = Authority::new("Test Authority");
     for version in BOTH {
-        let mut client = TlsClient::new(&authority.trusted(), HOST).unwrap();
+        let mut client = TlsConnection::client(&authority.trusted(), HOST).unwrap();
         let mut server = server(&authority.issue(&[HOST]), &[version], None);
         while !client.outgoing().is_empty() || server.wants_write() {
             while !client.outgoing().is_empty() {
@@ -54,7 +54,7 @@ fn an_ip_address_is_a_host_and_brackets_are_taken_off() {
     let authority = Authority::new("Test Authority");
     let identity = authority.issue(&["::1", "127.0.0.1"]);
     for host in ["127.0.0.1", "::1", "[::1]"] {
-        let mut client = TlsClient::new(&authority.trusted(), host).unwrap();
+        let mut client = TlsConnection::client(&authority.trusted(), host).unwrap();
         let mut server = server(&identity, BOTH, None);
         settle(&mut client, &mut server).unwrap();
         assert!(!client.is_handshaking(), "{host}");
@@ -66,7 +66,7 @@ fn an_ip_address_is_a_host_and_brackets_are_taken_off() {
 fn a_host_that_is_no_name_is_refused() {
     let config = Authority::new("Test Authority").trusted();
     for host in ["", "a b", "exa mple.com", "[example.com", "-.", "a..b"] {
-        let error = TlsClient::new(&config, host).unwrap_err();
+        let error = TlsConnection::client(&config, host).unwrap_err();
         assert_eq!(error.fault, TlsFault::InvalidHost, "{host}");
         assert_eq!(
             IoFailure::from(error),
@@ -83,7 +83,7 @@ fn a_host_that_is_no_name_is_refused() {
 fn nothing_is_taken_before_the_handshake_is_over() {
     let authority = Authority::new("Test Authority");
     for version in BOTH {
-        let mut client = TlsClient::new(&authority.trusted(), HOST).unwrap();
+        let mut client = TlsConnection::client(&authority.trusted(), HOST).unwrap();
         let mut server = server(&authority.issue(&[HOST]), &[version], None);
         let mut early = 0;
         while client.is_handshaking() {
@@ -102,7 +102,7 @@ fn nothing_is_taken_before_the_handshake_is_over() {
 #[test]
 fn plain_bytes_glued_to_the_servers_handshake_are_kept() {
     let authority = Authority::new("Test Authority");
-    let mut client = TlsClient::new(&authority.trusted(), HOST).unwrap();
+    let mut client = TlsConnection::client(&authority.trusted(), HOST).unwrap();
     let mut server = server(&authority.issue(&[HOST]), &[&rustls::version::TLS13], None);
     send(&mut client, &mut server);
     // The server may speak first, in the flight of its Finished.
@@ -125,7 +125,7 @@ fn plain_bytes_glued_to_the_servers_handshake_are_kept() {
 fn a_peer_that_does_not_speak_tls() {
     let config = Authority::new("Test Authority").trusted();
     for split in [false, true] {
-        let mut client = TlsClient::new(&config, HOST).unwrap();
+        let mut client = TlsConnection::client(&config, HOST).unwrap();
         client.sent(client.outgoing().len());
         let answer = b"HTTP/1.1 400 Bad Request\r\n\r\n";
         let error = if split {
@@ -166,7 +166,7 @@ fn random_bytes_never_panic_and_always_fail() {
         let (mut client, stage) = if seed % 20 == 0 {
             (connected(BOTH).0, Stage::Read)
         } else {
-            (TlsClient::new(&config, HOST).unwrap(), Stage::Tls)
+            (TlsConnection::client(&config, HOST).unwrap(), Stage::Tls)
         };
         // The head of a record, so that the bytes get past the first check.
         let mut noise = vec![random.u8(20..24), 3, 3, 0, random.u8(1..)];
@@ -183,7 +183,7 @@ fn random_bytes_never_panic_and_always_fail() {
 
 #[test]
 fn a_handshake_message_without_end_is_refused() {
-    let mut client = TlsClient::new(&Authority::new("Test Authority").trusted(), HOST).unwrap();
+    let mut client = TlsConnection::client(&Authority::new("Test Authority").trusted(), HOST).unwrap();
     // A ServerHello of 16 MiB, in records of 16 KiB.
     let mut message = vec![2, 255, 255, 255];
     message.resize(16 * 1024, 0);
@@ -210,7 +210,7 @@ fn a_changed_bit_in_the_servers_hello_never_passes() {
     for version in BOTH {
         let mut at = 5;
         loop {
-            let mut client = TlsClient::new(&config, HOST).unwrap();
+            let mut client = TlsConnection::client(&config, HOST).unwrap();
             let mut server = server(&identity, &[version], None);
             send(&mut client, &mut server);
             let mut flight = cipher(&mut server);
@@ -238,7 +238,7 @@ fn a_changed_bit_in_the_servers_hello_never_passes() {
 #[test]
 fn an_alert_says_what_the_peer_refused() {
     let authority = Authority::new("Test Authority");
-    let mut client = TlsClient::new(&authority.trusted(), HOST).unwrap();
+    let mut client = TlsConnection::client(&authority.trusted(), HOST).unwrap();
     client.sent(client.outgoing().len());
     let error = client.received(&[21, 3, 3, 0, 2, 2, 40]).unwrap_err();
     assert_eq!(error.fault, TlsFault::Alert("HandshakeFailure".into()));

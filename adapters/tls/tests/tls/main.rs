@@ -1,7 +1,8 @@
-//! The TLS layer against the TLS library's own server, in memory.
+//! The TLS layer against the TLS library itself, in memory.
 
 mod certificates;
 mod closing;
 mod handshake;
 mod peer;
+mod server;
 mod transfer;

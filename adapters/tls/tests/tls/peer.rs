@@ -7,7 +7,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, SupportedProtocolVersion};
-use steadfast_tls::{PlainRead, TlsClient, TlsConfig, TlsError};
+use steadfast_tls::{PlainRead, TlsConfig, TlsConnection, TlsError};
 
 pub(crate) const HOST: &str = "api.example.com";
 pub(crate) const BOTH: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13, &rustls::version::TLS12];
@@ -85,9 +85,9 @@ pub(crate) fn server_config(
 }
 
 /// A client and a server that trust each other, with the handshake done
-pub(crate) fn connected(versions: &[&'static SupportedProtocolVersion]) -> (TlsClient, ServerConnection) {
+pub(crate) fn connected(versions: &[&'static SupportedProtocolVersion]) -> (TlsConnection, ServerConnection) {
     let authority = Authority::new("Test Authority");
-    let mut client = TlsClient::new(&authority.trusted(), HOST).unwrap();
+    let mut client = TlsConnection::client(&authority.trusted(), HOST).unwrap();
     let mut server = server(&authority.issue(&[HOST]), versions, None);
     settle(&mut client, &mut server).unwrap();
     assert!(!client.is_handshaking() && !server.is_handshaking());
@@ -95,7 +95,7 @@ pub(crate) fn connected(versions: &[&'static SupportedProtocolVersion]) -> (TlsC
 }
 
 /// Carries cipher bytes both ways until neither side has any
-pub(crate) fn settle(client: &mut TlsClient, server: &mut ServerConnection) -> Result<(), TlsError> {
+pub(crate) fn settle(client: &mut TlsConnection, server: &mut ServerConnection) -> Result<(), TlsError> {
     while !client.outgoing().is_empty() || server.wants_write() {
         send(client, server);
         feed(client, &cipher(server))?;
@@ -104,7 +104,7 @@ pub(crate) fn settle(client: &mut TlsClient, server: &mut ServerConnection) -> R
 }
 
 /// Carries all that the client has to send; what the server thinks of it shows in its answer
-pub(crate) fn send(client: &mut TlsClient, server: &mut ServerConnection) {
+pub(crate) fn send(client: &mut TlsConnection, server: &mut ServerConnection) {
     while !client.outgoing().is_empty() {
         let taken = server.read_tls(&mut client.outgoing()).unwrap();
         client.sent(taken);
@@ -113,7 +113,7 @@ pub(crate) fn send(client: &mut TlsClient, server: &mut ServerConnection) {
 }
 
 /// Feeds cipher bytes and expects that all are taken, there being no plain bytes among them
-pub(crate) fn feed(client: &mut TlsClient, cipher: &[u8]) -> Result<(), TlsError> {
+pub(crate) fn feed(client: &mut TlsConnection, cipher: &[u8]) -> Result<(), TlsError> {
     let taken = client.received(cipher)?;
     assert_eq!(taken, cipher.len());
     Ok(())
@@ -145,7 +145,7 @@ pub(crate) fn plain(server: &mut ServerConnection) -> Vec<u8> {
 }
 
 /// Feeds cipher bytes and reads until there is nothing more: plain bytes, and how it stopped
-pub(crate) fn drain(client: &mut TlsClient, mut cipher: &[u8]) -> (Vec<u8>, Result<PlainRead, TlsError>) {
+pub(crate) fn drain(client: &mut TlsConnection, mut cipher: &[u8]) -> (Vec<u8>, Result<PlainRead, TlsError>) {
     let mut all = Vec::new();
     let mut buffer = [0; 1000];
     loop {

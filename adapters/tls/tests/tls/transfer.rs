@@ -3,7 +3,7 @@ use std::io::Write;
 use fastrand::Rng;
 use rustls::ServerConnection;
 use steadfast::machine::Ended;
-use steadfast_tls::{OUTGOING_LIMIT, PlainRead, TlsClient};
+use steadfast_tls::{OUTGOING_LIMIT, PlainRead, TlsConnection};
 
 use crate::peer::{
     Authority, BOTH, HOST, cipher, connected, drain, encrypt, plain, send, server_config, settle,
@@ -41,7 +41,7 @@ impl Echo {
 
 /// What a driver does, with sizes that a seed chooses: returns what came back, in at most
 /// `buffer`-sized pieces
-fn echo(client: &mut TlsClient, server: ServerConnection, sent: &[u8], random: &mut Rng) -> Vec<u8> {
+fn echo(client: &mut TlsConnection, server: ServerConnection, sent: &[u8], random: &mut Rng) -> Vec<u8> {
     let mut echo = Echo { server, owed: Vec::new(), to_server: Vec::new(), to_client: Vec::new() };
     let mut left = sent;
     let mut got = Vec::with_capacity(sent.len());
@@ -173,7 +173,7 @@ fn a_session_is_resumed_by_connections_of_one_configuration() {
     let server_config = server_config(&authority.issue(&[HOST]), BOTH, None);
     let mut kinds = Vec::new();
     for _ in 0..2 {
-        let mut client = TlsClient::new(&config.clone(), HOST).unwrap();
+        let mut client = TlsConnection::client(&config.clone(), HOST).unwrap();
         let mut server = ServerConnection::new(server_config.clone()).unwrap();
         settle(&mut client, &mut server).unwrap();
         kinds.push(server.handshake_kind().unwrap());

@@ -11,6 +11,7 @@ mod running;
 mod sdks;
 mod secrets;
 mod support;
+mod tls;
 
 use serde_json::Value;
 

@@ -1,17 +1,18 @@
-//! One TLS connection, as the client, over memory.
+//! One TLS connection, of either side, over memory.
 
 use std::fmt;
 use std::io::{self, Read, Write};
 
 use bytes::{Buf, BufMut, BytesMut};
 use rustls::pki_types::ServerName;
-use rustls::{ClientConnection, IoState};
+use rustls::{ClientConnection, Connection, IoState, ServerConnection};
 use steadfast::machine::{Ended, Stage};
 
 use crate::config::TlsConfig;
 use crate::error::{TlsError, TlsFault};
+use crate::server::TlsServerConfig;
 
-/// How many cipher bytes may wait to be sent before [`TlsClient::write`] takes no more
+/// How many cipher bytes may wait to be sent before [`TlsConnection::write`] takes no more
 ///
 /// The records around the last plain bytes taken may go past it, by some 30 bytes for each 16 KiB.
 pub const OUTGOING_LIMIT: usize = 64 * 1024;
@@ -24,8 +25,8 @@ pub const OUTGOING_LIMIT: usize = 64 * 1024;
 /// the peer: [`OUTGOING_LIMIT`]; the peer cannot make this grow, since the TLS library limits the
 /// messages that call for an answer. While nothing is under way, a connection holds some 8 KiB, of
 /// which 4 KiB are the library's read buffer.
-pub struct TlsClient {
-    connection: ClientConnection,
+pub struct TlsConnection {
+    connection: Connection,
     host: Box<str>,
     /// Cipher bytes not yet sent; has no allocation while it is empty
     outgoing: BytesMut,
@@ -34,7 +35,7 @@ pub struct TlsClient {
     closed: bool,
 }
 
-/// What [`TlsClient::read`] found
+/// What [`TlsConnection::read`] found
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlainRead {
     /// So many plain bytes were read
@@ -45,29 +46,65 @@ pub enum PlainRead {
     Ended(Ended),
 }
 
-impl TlsClient {
+impl TlsConnection {
     /// A connection to `host`, a DNS name or an IP address, whose handshake waits in
-    /// [`TlsClient::outgoing`]
+    /// [`TlsConnection::outgoing`]; we are its client
     ///
     /// An IPv6 address may stand in brackets, as in a URL.
     ///
     /// Errors: [`TlsFault::InvalidHost`].
-    pub fn new(config: &TlsConfig, host: &str) -> Result<Self, TlsError> {
+    pub fn client(config: &TlsConfig, host: &str) -> Result<Self, TlsError> {
         let failed = |fault| TlsError { host: host.to_owned(), stage: Stage::Tls, fault };
         let bare = host.strip_prefix('[').and_then(|bare| bare.strip_suffix(']')).unwrap_or(host);
         let name = ServerName::try_from(bare.to_owned()).map_err(|_| failed(TlsFault::InvalidHost))?;
         let mut connection = ClientConnection::new(config.client(), name)
             .map_err(|error| failed(TlsFault::new(&error, Stage::Tls)))?;
         connection.set_buffer_limit(Some(OUTGOING_LIMIT));
-        let mut client =
+        Ok(Self::over(connection.into(), host))
+    }
+
+    /// A connection of a client, whose handshake has yet to come from it; we are its server
+    ///
+    /// Errors: the TLS library refuses its configuration. They are of the host `the client`.
+    pub fn server(config: &TlsServerConfig) -> Result<Self, TlsError> {
+        const HOST: &str = "the client";
+        let mut connection = ServerConnection::new(config.server()).map_err(|error| TlsError {
+            host: HOST.to_owned(),
+            stage: Stage::Tls,
+            fault: TlsFault::new(&error, Stage::Tls),
+        })?;
+        connection.set_buffer_limit(Some(OUTGOING_LIMIT));
+        Ok(Self::over(connection.into(), HOST))
+    }
+
+    fn over(connection: Connection, host: &str) -> Self {
+        let mut tls =
             Self { connection, host: host.into(), outgoing: BytesMut::new(), end: None, closed: false };
-        client.collect_outgoing();
-        Ok(client)
+        tls.collect_outgoing();
+        tls
+    }
+
+    /// Whether we are the server
+    pub fn is_server(&self) -> bool {
+        matches!(self.connection, Connection::Server(_))
+    }
+
+    /// Whether the peer has ended its side, as far as the bytes taken tell; what it sent before may
+    /// still be unread
+    pub fn has_ended(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Whether decrypted bytes wait to be read
+    ///
+    /// Asked of the library each time: a record that fails may stand behind others that did not.
+    pub fn has_plain(&mut self) -> bool {
+        self.connection.reader().into_first_chunk().is_ok_and(|chunk| !chunk.is_empty())
     }
 
     /// Whether plain bytes cannot be written yet
     ///
-    /// The last bytes of the handshake may still be in [`TlsClient::outgoing`] when it turns
+    /// The last bytes of the handshake may still be in [`TlsConnection::outgoing`] when it turns
     /// false. A server that refuses our own certificate may say so only later, to a read.
     pub fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
@@ -80,7 +117,7 @@ impl TlsClient {
     /// and dropped (RFC 8446, section 6.1).
     ///
     /// Errors: the connection has failed, and every plain byte before that was read. The alert
-    /// that tells the peer is then in [`TlsClient::outgoing`].
+    /// that tells the peer is then in [`TlsConnection::outgoing`].
     pub fn received(&mut self, cipher: &[u8]) -> Result<usize, TlsError> {
         let mut rest = cipher;
         while self.end.is_none() && !self.has_plain() && !rest.is_empty() {
@@ -98,7 +135,7 @@ impl TlsClient {
 
     /// Notes that the peer's side of the TCP connection has ended
     ///
-    /// Errors: as for [`TlsClient::received`], and [`TlsFault::ClosedInHandshake`].
+    /// Errors: as for [`TlsConnection::received`], and [`TlsFault::ClosedInHandshake`].
     pub fn eof(&mut self) -> Result<(), TlsError> {
         if self.end.is_none() {
             self.end = Some(if self.is_handshaking() {
@@ -134,7 +171,7 @@ impl TlsClient {
     /// Takes plain bytes for the peer and returns how many
     ///
     /// As many as [`OUTGOING_LIMIT`] leaves room for; none during the handshake, after
-    /// [`TlsClient::close`], or once the connection has failed. What is not taken stays with the
+    /// [`TlsConnection::close`], or once the connection has failed. What is not taken stays with the
     /// caller, to be offered again when bytes were sent or the handshake is over.
     pub fn write(&mut self, plain: &[u8]) -> usize {
         if self.is_handshaking() || self.closed || matches!(self.end, Some(Err(_))) {
@@ -147,12 +184,12 @@ impl TlsClient {
         taken
     }
 
-    /// Cipher bytes for the peer; report by [`TlsClient::sent`] what the socket took
+    /// Cipher bytes for the peer; report by [`TlsConnection::sent`] what the socket took
     pub fn outgoing(&self) -> &[u8] {
         &self.outgoing
     }
 
-    /// Notes that the socket took the first `count` bytes of [`TlsClient::outgoing`]
+    /// Notes that the socket took the first `count` bytes of [`TlsConnection::outgoing`]
     ///
     /// # Panics
     /// If there were not so many.
@@ -177,13 +214,6 @@ impl TlsClient {
         // Reading from memory cannot fail, so an error is the library's: its buffer is full.
         self.connection.read_tls(rest).map_err(|error| rustls::Error::General(error.to_string()))?;
         self.connection.process_new_packets()
-    }
-
-    /// Whether decrypted bytes wait to be read
-    ///
-    /// Asked of the library each time: a record that fails may stand behind others that did not.
-    fn has_plain(&mut self) -> bool {
-        self.connection.reader().into_first_chunk().is_ok_and(|chunk| !chunk.is_empty())
     }
 
     /// Lets the library give back what a large record made it allocate
@@ -227,9 +257,9 @@ impl TlsClient {
 }
 
 /// Shows the state, and no byte of what is transported
-impl fmt::Debug for TlsClient {
+impl fmt::Debug for TlsConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TlsClient")
+        f.debug_struct("TlsConnection")
             .field("host", &self.host)
             .field("handshaking", &self.is_handshaking())
             .field("outgoing", &self.outgoing.len())
