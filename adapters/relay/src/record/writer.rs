@@ -16,6 +16,8 @@ pub const COMMIT_WITHIN: Duration = Duration::from_millis(500);
 const GATHER: Duration = Duration::from_millis(250);
 /// The most bytes of one commit, but for its last record
 const MAX_BATCH_BYTES: usize = 8 << 20;
+/// How often what is too old or too much is looked for while there are records, unless somebody waits
+const RETAIN_AT_MOST_EVERY: Duration = Duration::from_secs(1);
 /// How long a database that cannot be reached is left alone: 250 ms at first, and twice that each time
 const RETRY_AFTER: Duration = Duration::from_millis(250);
 /// The longest of these
@@ -31,7 +33,7 @@ const MAX_RETAIN_STEPS: u32 = 16;
 ///
 /// Errors: the system has no thread for it.
 pub(super) fn start(store: Store, inbox: Inbox, settings: RecordSettings) -> io::Result<()> {
-    let writer = Writer { store, inbox, settings };
+    let writer = Writer { store, inbox, settings, gather: GATHER };
     thread::Builder::new().name("steadfast-recorder".to_owned()).spawn(|| writer.run())?;
     Ok(())
 }
@@ -40,6 +42,8 @@ struct Writer {
     store: Store,
     inbox: Inbox,
     settings: RecordSettings,
+    /// The less the longer the last batch took to be written
+    gather: Duration,
 }
 
 /// What is written together
@@ -53,14 +57,21 @@ struct Batch {
 impl Writer {
     fn run(mut self) {
         let mut is_open = true;
+        let mut retained: Option<Instant> = None;
         while is_open {
             let mut batch = Batch::default();
             is_open = self.gather(&mut batch);
             if !batch.records.is_empty() {
+                let began = Instant::now();
                 self.write(&batch.records);
+                self.gather = GATHER.saturating_sub(began.elapsed());
             }
-            if let Err(error) = self.retain() {
-                self.inbox.troubled(&error);
+            let is_due = retained.is_none_or(|at| at.elapsed() >= RETAIN_AT_MOST_EVERY);
+            if is_due || batch.waiting.is_some() {
+                if let Err(error) = self.retain() {
+                    self.inbox.troubled(&error);
+                }
+                retained = Some(Instant::now());
             }
             if let Some(waiting) = batch.waiting {
                 // Whoever asked may have waited long enough.
@@ -90,7 +101,7 @@ impl Writer {
             match self.inbox.next(until) {
                 Ok(Message::Record(record)) => {
                     if batch.records.is_empty() {
-                        until = Instant::now() + GATHER;
+                        until = Instant::now() + self.gather;
                     }
                     batch.bytes += record.weight();
                     batch.records.push(record);
