@@ -16,6 +16,7 @@ use steadfast_tokio::Tokio;
 use tokio::net::TcpStream;
 
 use crate::app_socket::AppSocket;
+use crate::pages::Follower;
 use crate::shared::{Admitted, Force, Relay, Seen};
 
 /// Serves the exchanges of one connection, to its end; or refuses the first one, where `is_past_cap`
@@ -31,8 +32,25 @@ pub(crate) async fn serve(stream: TcpStream, relay: Relay, is_past_cap: bool) {
     let app = Connection::plain(Side::App(AppSocket::new(stream)));
     let mut driver = Driver::new(exchange, runtime).with_open(Link::App, app);
     let mut seen = None;
+    let mut follower = relay.0.watch.clone().map(Follower::new);
     let closing = loop {
-        let output = poll_fn(|cx| driver.poll(cx, |item: Item<'_>| observe(item, &relay, &mut seen)));
+        let output = poll_fn(|cx| {
+            let mut over = None;
+            let output = driver.poll(cx, |item: Item<'_>| {
+                if let (Item::Over(exchanged), Some(_)) = (&item, &follower) {
+                    over = Some(exchanged.clone());
+                }
+                observe(item, &relay, &mut seen);
+            });
+            if let Some(follower) = &mut follower {
+                let (progress, now) = (driver.machine().progress(), driver.runtime().now());
+                match over {
+                    Some(exchanged) => follower.over(&progress, &exchanged, now),
+                    None => follower.step(&progress, now),
+                }
+            }
+            output
+        });
         tokio::select! {
             biased;
             output = output => match output {
@@ -119,7 +137,7 @@ impl Runtime<Exchange> for Exchanges {
             Command::Finish => Action::Finish(Link::App),
             Command::Serve(request) => match &self.relay.0.pages {
                 Some(pages) => {
-                    let answer = pages.serve(*request);
+                    let answer = pages.serve(&self.relay, *request);
                     Action::Later(Box::pin(async { Fact::Served(Box::new(answer.await)) }))
                 }
                 None => Action::Tell(Fact::Served(Box::new(nothing_here()))),

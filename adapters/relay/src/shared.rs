@@ -11,6 +11,8 @@ use steadfast_tokio::Client;
 use tokio::sync::watch;
 
 use crate::config::twice;
+use crate::pages::{OwnPages, Watch};
+use crate::record::Recorder;
 
 /// A relay: its routes, and its client towards the providers
 ///
@@ -29,6 +31,8 @@ pub(crate) struct Inner {
     max_apps: AtomicUsize,
     pub(crate) pages: Option<Arc<dyn Pages>>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
+    /// What the relay's own pages show
+    pub(crate) watch: Option<Arc<Watch>>,
 }
 
 /// What holds for every connection
@@ -41,7 +45,7 @@ pub(crate) struct Force {
 /// What the relay answers itself
 pub trait Pages: Send + Sync + 'static {
     /// The answer to a request for one of the relay's own paths
-    fn serve(&self, request: IncomingRequest) -> Pin<Box<dyn Future<Output = Served> + Send>>;
+    fn serve(&self, relay: &Relay, request: IncomingRequest) -> Pin<Box<dyn Future<Output = Served> + Send>>;
 }
 
 /// Sees what goes through, exchange by exchange
@@ -71,6 +75,7 @@ impl Relay {
             max_apps: AtomicUsize::new(twice(max_connections).unwrap_or(usize::MAX)),
             pages: None,
             observer: None,
+            watch: None,
         }))
     }
 
@@ -81,6 +86,20 @@ impl Relay {
     /// Where the relay has been cloned.
     pub fn with_pages(self, pages: Arc<dyn Pages>) -> Self {
         self.change(|inner| inner.pages = Some(pages))
+    }
+
+    /// The same relay, which answers its own paths by what it shows of its calls, and of this recorder: see
+    /// [`pages`](crate::pages)
+    ///
+    /// # Panics
+    ///
+    /// Where the relay has been cloned.
+    pub fn with_own_pages(self, recorder: Option<Recorder>) -> Self {
+        let (pages, watch) = OwnPages::new(recorder);
+        self.change(|inner| {
+            inner.pages = Some(Arc::new(pages));
+            inner.watch = Some(watch);
+        })
     }
 
     /// The same relay, seen by this observer
@@ -140,6 +159,11 @@ impl Relay {
     /// Connections of apps that are open, and connections to providers that are in use
     pub fn open(&self) -> (usize, usize) {
         (*self.0.apps.borrow(), self.admission(|admission| admission.open()))
+    }
+
+    /// How many connections to providers may be in use at once; `None` for as many as there are calls
+    pub fn max_connections(&self) -> Option<usize> {
+        self.admission(|admission| admission.most())
     }
 
     pub(crate) fn admit(&self) -> Result<Admitted, Code> {

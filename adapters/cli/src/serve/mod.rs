@@ -88,6 +88,7 @@ async fn serve(args: &ServeArgs, provided: &Provided, plan: Plan) -> Result<Exit
         Some(recorder) => relay.with_observer(Arc::new(recorder.clone())),
         None => relay,
     };
+    let relay = relay.with_own_pages(recorder.clone());
     relay.limit_apps(room_for_apps(&config));
     let server = Server::bind(config.listen.value, config.share_port.value, relay.clone())?;
     let base_url = format!("http://{}", server.address()?);
