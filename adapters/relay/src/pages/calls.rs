@@ -243,3 +243,29 @@ fn short(text: &str) -> String {
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use steadfast::relay::{Exchange, Routes};
+
+    use super::*;
+
+    #[test]
+    fn calls_past_the_bounds_are_counted_and_not_kept() {
+        let watch = Watch::new();
+        let routes = Arc::new(Routes::new(Vec::new(), &[]).unwrap());
+        let exchange = Exchange::new(routes, false, 7, Instant::ORIGIN);
+        let progress = Progress { state: State::Connecting, ..exchange.progress() };
+        let begun = |_| watch.begin(&progress, Instant::ORIGIN);
+        let calls: Vec<_> = (0..MAX_LIVE_CALLS + 3).map(begun).collect();
+        assert_eq!(watch.counts(), (MAX_LIVE_CALLS, 3));
+        for (number, shown) in &calls {
+            watch.over(*number, locked(shown).clone());
+        }
+        assert_eq!(watch.counts(), (0, 3));
+        let kept: Vec<_> = watch.all().iter().map(|call| call.number).collect();
+        let last = calls.len() as u64;
+        assert_eq!(kept, (last - MAX_RECENT_CALLS as u64 + 1..=last).rev().collect::<Vec<_>>());
+        assert!(watch.find(last).is_some() && watch.find(1).is_none());
+    }
+}

@@ -12,7 +12,7 @@
 //! two seconds. A database that takes no records does not make a relay unready, for no call fails by it: see
 //! `steadfast_relay_records_troubled`.
 //!
-//! ![The page, with a live call and two that are over](https://docs.rs/steadfast-relay)
+//! `docs/page.png` in this crate's folder shows it: a live stream, and calls that passed and that did not.
 //!
 //! | file | what is in it |
 //! |---|---|
