@@ -217,11 +217,11 @@ impl Shown {
     pub(super) fn limit(&self) -> Option<&'static str> {
         match self.over?.0 {
             Ending::Limit(limit) => Some(limit.name()),
-            Ending::Refused(_) => match self.spans.last()?.reason {
-                Reason::Bound(limit) => Some(limit),
-                _ => None,
-            },
-            _ => None,
+            Ending::Refused(_) => {
+                let Reason::Bound(limit) = self.spans.last()?.reason else { return None };
+                Some(limit)
+            }
+            Ending::Passed | Ending::Served | Ending::Broken | Ending::AppLeft | Ending::Stopped => None,
         }
     }
 }

@@ -62,7 +62,7 @@ impl Metrics {
         let code = match *ending {
             Ending::Refused(code) => code.name(),
             Ending::Limit(limit) => limit.name(),
-            _ => "",
+            Ending::Passed | Ending::Served | Ending::Broken | Ending::AppLeft | Ending::Stopped => "",
         };
         self.calls.with_label_values(&[route, ending.name(), code]).inc();
         if exchanged.route.is_none() {
