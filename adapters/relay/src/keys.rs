@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use ring::digest::{SHA256, SHA256_OUTPUT_LEN, digest};
 use steadfast::http1::Fields;
 use steadfast::relay::{APP_KEY_FIELD, AppKey, Gate};
@@ -117,7 +119,8 @@ impl Gate for Keys {
         let mut admitted: Option<AppKey> = None;
         for (field, before) in FIELDS {
             for value in fields.get_all(field) {
-                let Some(label) = after(value, before).and_then(|key| self.label(key)) else { continue };
+                let plain = after(value, before).and_then(|key| self.label(key));
+                let Some(label) = plain.or_else(|| self.label(&password(value)?)) else { continue };
                 let key = admitted.get_or_insert_with(|| key(label));
                 if !key.fields.contains(&field) {
                     key.fields.push(field);
@@ -129,6 +132,13 @@ impl Gate for Keys {
         }
         admitted
     }
+}
+
+/// The password that a browser sends (RFC 7617), whoever is named with it
+fn password(value: &[u8]) -> Option<Vec<u8>> {
+    let decoded = BASE64_STANDARD.decode(after(value, "Basic ")?).ok()?;
+    let colon = decoded.iter().position(|byte| *byte == b':')?;
+    Some(decoded[colon + 1..].to_vec())
 }
 
 /// What follows `before`, which is compared without regard to case
@@ -165,6 +175,7 @@ mod tests {
             ("x-steadfast-key: key-1\r\n", "laptop", &["x-steadfast-key"][..]),
             ("Authorization: Bearer key-2\r\n", "ci", &["authorization"]),
             ("authorization: bearer  key-2 \r\n", "ci", &["authorization"]),
+            ("Authorization: basic YW55OmtleS0x\r\n", "laptop", &["authorization"]),
             ("X-Api-Key: key-1\r\n", "laptop", &["x-api-key"]),
             ("x-goog-api-key: key-1\r\n", "laptop", &["x-goog-api-key"]),
             (

@@ -11,12 +11,14 @@
 //! | `app_socket` | an app's socket, which tells when the app has gone |
 //! | `config` | [`Config`]: what a file and a command line say, and the routes that it makes |
 //! | `keys` | [`Keys`]: who may use the relay |
+//! | [`pages`] | what it shows of itself: health, metrics, and a page of its calls |
 //! | `record` | [`Recorder`]: what went through, in a database |
 //! | `shared` | what all connections share: routes, the client towards the providers, admission |
 
 mod app_socket;
 mod config;
 mod keys;
+pub mod pages;
 pub mod record;
 mod server;
 mod serving;

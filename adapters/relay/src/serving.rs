@@ -18,6 +18,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::app_socket::AppSocket;
+use crate::pages::Follower;
 use crate::shared::{Admitted, Force, Relay, Seen};
 
 /// How long an app may take from its connection to the end of its TLS handshake: 10 s
@@ -41,15 +42,26 @@ pub(crate) async fn serve(stream: TcpStream, relay: Relay, is_past_cap: bool) {
     let runtime = Exchanges { relay: relay.clone(), time, is_past_cap };
     let mut driver = Driver::new(exchange, runtime).with_open(Link::App, app);
     let (mut seen, mut is_whole) = (None, true);
+    let mut follower = relay.0.watch.clone().map(Follower::new);
     let closing = loop {
         let output = poll_fn(|cx| {
-            driver.poll(cx, |item: Item<'_>| {
+            let mut over = None;
+            let output = driver.poll(cx, |item: Item<'_>| {
                 if let Item::Over(exchanged) = &item {
                     is_whole =
                         matches!(exchanged.ending, Ending::Passed | Ending::Refused(_) | Ending::Served);
+                    over = follower.is_some().then(|| exchanged.clone());
                 }
                 observe(item, &relay, &mut seen);
-            })
+            });
+            if let Some(follower) = &mut follower {
+                let (progress, now) = (driver.machine().progress(), driver.runtime().now());
+                match over {
+                    Some(exchanged) => follower.over(&progress, &exchanged, now),
+                    None => follower.step(&progress, now),
+                }
+            }
+            output
         });
         tokio::select! {
             biased;
@@ -155,7 +167,7 @@ impl Runtime<Exchange> for Exchanges {
             Command::Finish => Action::Finish(Link::App),
             Command::Serve(request) => match &self.relay.0.pages {
                 Some(pages) => {
-                    let answer = pages.serve(*request);
+                    let answer = pages.serve(&self.relay, *request);
                     Action::Later(Box::pin(async { Fact::Served(Box::new(answer.await)) }))
                 }
                 None => Action::Tell(Fact::Served(Box::new(nothing_here()))),

@@ -12,6 +12,8 @@ use steadfast_tokio::Client;
 use tokio::sync::watch;
 
 use crate::config::twice;
+use crate::pages::{OwnPages, Watch};
+use crate::record::Recorder;
 
 /// A relay: its routes, and its client towards the providers
 ///
@@ -32,6 +34,8 @@ pub(crate) struct Inner {
     tls: RwLock<Option<TlsServerConfig>>,
     pub(crate) pages: Option<Arc<dyn Pages>>,
     pub(crate) observer: Option<Arc<dyn Observer>>,
+    /// What the relay's own pages show
+    pub(crate) watch: Option<Arc<Watch>>,
 }
 
 /// What holds for every connection
@@ -44,7 +48,7 @@ pub(crate) struct Force {
 /// What the relay answers itself
 pub trait Pages: Send + Sync + 'static {
     /// The answer to a request for one of the relay's own paths
-    fn serve(&self, request: IncomingRequest) -> Pin<Box<dyn Future<Output = Served> + Send>>;
+    fn serve(&self, relay: &Relay, request: IncomingRequest) -> Pin<Box<dyn Future<Output = Served> + Send>>;
 }
 
 /// Sees what goes through, exchange by exchange
@@ -75,6 +79,7 @@ impl Relay {
             tls: RwLock::new(None),
             pages: None,
             observer: None,
+            watch: None,
         }))
     }
 
@@ -85,6 +90,20 @@ impl Relay {
     /// Where the relay has been cloned.
     pub fn with_pages(self, pages: Arc<dyn Pages>) -> Self {
         self.change(|inner| inner.pages = Some(pages))
+    }
+
+    /// The same relay, which answers its own paths by what it shows of its calls, and of this recorder: see
+    /// [`pages`](crate::pages)
+    ///
+    /// # Panics
+    ///
+    /// Where the relay has been cloned.
+    pub fn with_own_pages(self, recorder: Option<Recorder>) -> Self {
+        let (pages, watch) = OwnPages::new(recorder);
+        self.change(|inner| {
+            inner.pages = Some(Arc::new(pages));
+            inner.watch = Some(watch);
+        })
     }
 
     /// The same relay, seen by this observer
@@ -155,6 +174,11 @@ impl Relay {
     /// Connections of apps that are open, and connections to providers that are in use
     pub fn open(&self) -> (usize, usize) {
         (*self.0.apps.borrow(), self.admission(|admission| admission.open()))
+    }
+
+    /// How many connections to providers may be in use at once; `None` for as many as there are calls
+    pub fn max_connections(&self) -> Option<usize> {
+        self.admission(|admission| admission.most())
     }
 
     pub(crate) fn admit(&self) -> Result<Admitted, Code> {

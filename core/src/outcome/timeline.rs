@@ -173,7 +173,8 @@ pub struct AttemptRecord {
     pub malformed: u64,
     /// Deltas that reached the consumer
     pub deltas: u64,
-    /// The longest gap between bytes of a stream, without the consumer's own time
+    /// The longest gap between bytes of a stream, without the consumer's own time; in a relay, the longest
+    /// time in which no part of the answer reached the app
     #[serde(serialize_with = "duration_as_seconds")]
     pub largest_gap: Duration,
     /// Why it ended

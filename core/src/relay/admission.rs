@@ -75,6 +75,11 @@ impl Admission {
         self.is_draining && self.open == 0
     }
 
+    /// How many may be in use at once; `None` for as many as there are calls
+    pub fn most(&self) -> Option<usize> {
+        self.most
+    }
+
     /// How many are in use
     pub fn open(&self) -> usize {
         self.open

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 
 use super::answer::{Code, Served};
+use super::progress::Gap;
 use super::route::Routes;
 use crate::call::{AttemptId, CloseMode, Origin};
 use crate::http1::{Fields, IncomingRequest};
@@ -181,6 +182,11 @@ pub struct Exchanged {
     pub request_bytes: u64,
     /// Bytes of body from the provider, of the answer that was passed on
     pub answer_bytes: u64,
+    /// The longest time in which no part of the answer reached the app, which [`Limits::silence`] bounds;
+    /// `None` before the head of an answer
+    ///
+    /// [`Limits::silence`]: super::Limits::silence
+    pub longest_gap: Option<Gap>,
     /// Attempts, waits and phases
     pub timeline: Timeline,
 }

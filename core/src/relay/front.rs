@@ -19,6 +19,9 @@ use crate::outcome::Reason;
 /// Many a client reads no answer before all of its request is written.
 pub const MAX_LINGER_BYTES: u64 = 64 * 1024 * 1024;
 
+/// Has a browser ask for the key, of whoever opens one of the relay's own pages (RFC 7617)
+const ASK_PERSON: &str = "Basic realm=\"steadfast: any name, and a key as the password\", charset=\"UTF-8\"";
+
 /// The app's connection
 pub(super) struct Front {
     decoder: RequestDecoder,
@@ -215,8 +218,12 @@ impl Exchange {
         front.keeps_alive = request.keeps_alive;
         current.key =
             routes.gate().and_then(|gate| gate.admit(&request.fields, &query::keys(&request.target)));
+        let needs_key = routes.gate().is_some() && current.key.is_none();
         let found = match routes.find(&request.target) {
-            Ok(_) if routes.gate().is_some() && current.key.is_none() => Err(Code::Unauthorized),
+            Ok(destination) if needs_key && destination != (Destination::Local { is_open: true }) => {
+                current.is_for_person = matches!(destination, Destination::Local { .. });
+                Err(Code::Unauthorized)
+            }
             found => found,
         };
         let mut max_kept = 0;
@@ -241,7 +248,7 @@ impl Exchange {
         }
         match found {
             Ok(Destination::Upstream(..)) => self.connect(true),
-            Ok(Destination::Local) => {
+            Ok(Destination::Local { .. }) => {
                 let request = self.current.request.clone().expect("its head was just read");
                 self.commands.push(Command::Serve(request));
                 self.enter(State::Serving);
@@ -268,7 +275,10 @@ impl Exchange {
     pub(super) fn refuse(&mut self, code: Code) {
         self.attempt_ended(Reason::Cancelled);
         let Exchange { current, .. } = self;
-        let answer = OwnAnswer::new(code, current.shape, &current.request_id, current.may_resend);
+        let mut answer = OwnAnswer::new(code, current.shape, &current.request_id, current.may_resend);
+        if code == Code::Unauthorized && current.is_for_person {
+            answer.fields.push(("www-authenticate", ASK_PERSON.to_owned()));
+        }
         current.status = Some(code.status());
         current.last_part = self.now;
         let (keeps_alive, to_head) = (self.keeps_app(), self.is_to_head());

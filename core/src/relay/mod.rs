@@ -8,6 +8,7 @@
 //! | `front.rs` | the app's side: its requests, and the bytes for it |
 //! | `upstream.rs` | the provider's side: attempts, and what each comes to |
 //! | `passing.rs` | the answer on its way from one to the other |
+//! | `progress.rs` | [`Progress`]: what is known of an exchange that goes on |
 //! | `body.rs` | a request's body: on its way, and kept while it may be sent again |
 //! | `limits.rs` | [`Limits`]: how long each part may take, and what is sent again |
 //! | `query.rs` | credentials in the query of a target |
@@ -40,6 +41,7 @@ mod event;
 mod front;
 mod limits;
 mod passing;
+mod progress;
 mod query;
 mod route;
 mod tap;
@@ -54,6 +56,7 @@ pub use self::answer::{Code, OwnAnswer, Served, Shape};
 pub use self::event::{Command, Ending, Exchanged, Fact, Item, Link, State, Tap, Timer};
 pub use self::front::MAX_LINGER_BYTES;
 pub use self::limits::{Limits, Retries};
+pub use self::progress::{Gap, Progress};
 pub use self::route::{APP_KEY_FIELD, APP_KEY_PARAMETER, AppKey, Gate, Route, RouteError, RouteId, Routes};
 pub use self::tap::{Caps, Capture, Captured, Counted, Side};
 
@@ -111,6 +114,8 @@ struct Current {
     request: Option<Box<IncomingRequest>>,
     /// The key that the app showed, where the relay asks for one
     key: Option<AppKey>,
+    /// Whether it is for a page of the relay's own, which people open
+    is_for_person: bool,
     route: Option<RouteId>,
     shape: Shape,
     limits: Limits,
@@ -130,6 +135,8 @@ struct Current {
     status: Option<http::StatusCode>,
     /// A part of the answer last reached the app, or its head came
     last_part: Instant,
+    /// The longest time until then in which none did
+    longest_gap: Option<Gap>,
     ending: Option<Ending>,
     timeline: Timeline,
 }
@@ -335,6 +342,7 @@ impl Exchange {
 
     /// The exchange is over; tells so, and what becomes of the app's connection
     fn over(&mut self, ending: Ending) {
+        self.note_gap();
         let current = &mut self.current;
         current.timeline.ended = self.now;
         current.timeline.stale_events = self.stale_events;
@@ -347,6 +355,7 @@ impl Exchange {
             sends: current.sends,
             request_bytes: current.body.payload(),
             answer_bytes: current.answer_bytes,
+            longest_gap: current.longest_gap,
             timeline: current.timeline.clone(),
         };
         if planted!(RelayOverTwice) && ending == Ending::Broken {
@@ -489,6 +498,7 @@ impl Exchange {
     /// A part of the answer reached the app
     fn reached_the_app(&mut self, bytes: usize) {
         if bytes > 0 && !planted!(RelaySilenceFromHead) {
+            self.note_gap();
             self.current.last_part = self.now;
         }
     }
@@ -585,6 +595,7 @@ impl Current {
             request_id: format!("req_{seed:016x}"),
             request: None,
             key: None,
+            is_for_person: false,
             route: None,
             shape: Shape::default(),
             limits: Limits::default(),
@@ -600,6 +611,7 @@ impl Current {
             answer_bytes: 0,
             status: None,
             last_part: now,
+            longest_gap: None,
             ending: None,
             timeline: Timeline::new(seed, now),
         }

@@ -153,6 +153,8 @@ pub struct Routes {
     routes: Vec<Route>,
     /// Paths that the relay answers itself, each with all that lie below
     local: Vec<String>,
+    /// Those of them that need no key, each by itself
+    open: Vec<String>,
     gate: Option<Arc<dyn Gate>>,
 }
 
@@ -161,8 +163,8 @@ pub struct Routes {
 pub(super) enum Destination {
     /// To the provider of this route, which is asked for this target
     Upstream(RouteId, String),
-    /// To the relay itself
-    Local,
+    /// To the relay itself; some paths need no key
+    Local { is_open: bool },
 }
 
 impl Routes {
@@ -179,7 +181,15 @@ impl Routes {
             }
         }
         let local = local.iter().map(|&path| path.to_owned()).collect();
-        Ok(Self { routes, local, gate: None })
+        Ok(Self { routes, local, open: Vec::new(), gate: None })
+    }
+
+    /// Lets anyone in to these of the relay's own paths, without what lies below them
+    ///
+    /// They are for those who watch over the process, and have no key.
+    pub fn opened(mut self, paths: &[&str]) -> Self {
+        self.open = paths.iter().map(|&path| path.to_owned()).collect();
+        self
     }
 
     /// Lets in only those apps whose key the gate knows
@@ -223,7 +233,7 @@ impl Routes {
         let first = rest.split('/').next().unwrap_or_default();
         let name = decode(first).ok_or(Code::BadPath)?;
         if self.local.iter().any(|local| is_below(path, local)) {
-            return Ok(Destination::Local);
+            return Ok(Destination::Local { is_open: self.open.iter().any(|open| open == path) });
         }
         let id = std::str::from_utf8(&name).ok().and_then(|name| self.named(name)).ok_or(Code::NotFound)?;
         let below = &target[1 + first.len()..];
@@ -295,7 +305,7 @@ mod tests {
     fn upstream(target: &str) -> Option<(usize, String)> {
         match routes().find(target) {
             Ok(Destination::Upstream(id, target)) => Some((id.index(), target)),
-            Ok(Destination::Local) | Err(_) => None,
+            Ok(Destination::Local { .. }) | Err(_) => None,
         }
     }
 
@@ -327,7 +337,11 @@ mod tests {
             assert_eq!(routes().find(target), Err(Code::NotFound), "{target}");
         }
         for target in ["/healthz", "/_steadfast", "/_steadfast/calls/1?x"] {
-            assert_eq!(routes().find(target), Ok(Destination::Local), "{target}");
+            assert_eq!(routes().find(target), Ok(Destination::Local { is_open: false }), "{target}");
+        }
+        let opened = routes().opened(&["/healthz"]);
+        for (target, is_open) in [("/healthz?x", true), ("/healthz/x", false), ("/_steadfast", false)] {
+            assert_eq!(opened.find(target), Ok(Destination::Local { is_open }), "{target}");
         }
         assert_eq!(routes().find("/healthzz"), Err(Code::NotFound));
     }

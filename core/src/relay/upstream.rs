@@ -1,5 +1,7 @@
 //! The provider's side: attempts, and what each comes to (rule RLY-2).
 
+use std::time::Duration;
+
 use super::answer::Code;
 use super::event::{Command, Ending, State};
 use super::limits::is_overload;
@@ -257,6 +259,7 @@ impl Exchange {
     }
 
     fn record(&mut self, up: &Upstream, reason: Reason) {
+        self.note_gap();
         match self.current.state {
             State::Connecting => self.span(SpanKind::Connect, self.current.since, reason),
             State::Waiting => self.span(SpanKind::Request, self.current.since, reason),
@@ -279,7 +282,7 @@ impl Exchange {
             events: 0,
             malformed: 0,
             deltas: 0,
-            largest_gap: std::time::Duration::ZERO,
+            largest_gap: self.current.longest_gap.map_or(Duration::ZERO, |gap| gap.lasted),
             reason,
         });
     }

@@ -91,6 +91,7 @@ async fn serve(args: &ServeArgs, provided: &Provided, plan: Plan) -> Result<Exit
         Some(recorder) => relay.with_observer(Arc::new(recorder.clone())),
         None => relay,
     };
+    let relay = relay.with_own_pages(recorder.clone());
     relay.limit_apps(room_for_apps(&config));
     let scheme = if tls.is_some() { "https" } else { "http" };
     if let Some(tls) = tls {

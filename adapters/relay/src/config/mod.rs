@@ -63,6 +63,7 @@ use steadfast::time::Bound;
 pub use self::error::{ConfigError, ConfigErrorReason};
 pub use self::limit::{Limit, RouteLimits};
 use crate::keys::Keys;
+use crate::pages::OPEN_PATHS;
 use crate::record::{Database, RecordSettings};
 
 /// Paths that are the relay's own, so that no upstream can have their names
@@ -235,7 +236,7 @@ impl Config {
             let at = |reason| ConfigError { line: upstream.url.source.line().or(upstream.line), reason };
             upstream.route(&environment).map_err(at)
         });
-        let routes = Routes::new(routes.collect::<Result<_, _>>()?, &OWN_PATHS)?;
+        let routes = Routes::new(routes.collect::<Result<_, _>>()?, &OWN_PATHS)?.opened(&OPEN_PATHS);
         Ok(if self.keys.is_empty() { routes } else { routes.gated(Arc::new(self.keys.clone())) })
     }
 }

@@ -9,6 +9,7 @@ mod passing;
 mod paths;
 mod recording;
 mod resends;
+mod seeing;
 mod smuggling;
 mod support;
 mod tls;

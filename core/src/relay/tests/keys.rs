@@ -77,3 +77,24 @@ fn the_field_for_it_is_not_passed_on_where_no_key_is_asked_for() {
     let sent = rig.up_text(1);
     assert!(!sent.contains("teadfast") && sent.contains("X-API-Key: k1\r\n"), "{sent}");
 }
+
+#[test]
+fn who_opens_a_page_of_the_relays_own_is_asked_for_a_key_unless_it_is_open_to_all() {
+    let gated = Routes::clone(&routes(|_| {})).gated(Arc::new(Known));
+    let asked = |routes: &Routes, target: &str| {
+        let mut rig = Rig::with(Arc::new(routes.clone()), false);
+        rig.app_sends(format!("GET {target} HTTP/1.1\r\nHost: relay\r\n\r\n"));
+        (rig.commands.contains(&"serve".to_owned()), rig.text())
+    };
+    let (is_served, answer) = asked(&gated, "/healthz");
+    assert!(!is_served && answer.starts_with("HTTP/1.1 401 "), "{answer}");
+    assert!(answer.contains("\r\nwww-authenticate: Basic realm="), "{answer}");
+    let opened = gated.opened(&["/healthz"]);
+    assert!(asked(&opened, "/healthz").0);
+    for target in ["/healthz/below", "/openai/v1/models"] {
+        let (is_served, answer) = asked(&opened, target);
+        assert!(!is_served && answer.starts_with("HTTP/1.1 401 "), "{target}: {answer}");
+        assert_eq!(answer.contains("Basic realm"), target.starts_with("/healthz"), "{target}: {answer}");
+    }
+    assert!(asked(&opened, "/healthz?key=k1").0);
+}

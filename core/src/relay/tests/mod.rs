@@ -3,6 +3,7 @@
 mod keys;
 mod limits;
 mod passing;
+mod progress;
 mod resends;
 mod rig;
 mod splits;
